@@ -1,0 +1,91 @@
+import type {IncomingMessage} from 'node:http'
+import {Refusal} from '../shared/errors.ts'
+
+const largestBytes = 1024 ** 2
+const slowestMs = 30_000
+/** A stream may take hours, but not fall silent. */
+const silentMs = 60_000
+const deepest = 64
+
+/** The JSON of a request; `{}` when it has no body. The schema comes after this. */
+export const readJson = async (request: IncomingMessage): Promise<unknown> => {
+  if (hasNoBody(request)) return {}
+  assertJson(request)
+  const bytes = await readAll(request)
+  if (bytes.length === 0) return {}
+  const json = parse(bytes)
+  assertPlain(json)
+  return json
+}
+
+/** The body as it comes. A sender that falls silent is cut off. */
+export const openStream = (request: IncomingMessage): IncomingMessage => {
+  request.setTimeout(silentMs, () => request.destroy(new Refusal('UPLOAD_BROKEN', 'Nothing came for a minute')))
+  request.once('end', () => request.socket.setTimeout(0))
+  return request
+}
+
+const hasNoBody = ({headers}: IncomingMessage) => headers['transfer-encoding'] === undefined && !Number(headers['content-length'])
+
+const assertJson = ({headers}: IncomingMessage) => {
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';')
+  const charset = parameters.map(one => one.trim()).find(one => one.startsWith('charset='))
+  const isJson = /^application\/([\w.+-]+\+)?json$/.test(type.trim())
+  if (!isJson || (charset && !/^charset="?utf-?8"?$/.test(charset)))
+    throw new Refusal('CONTENT_TYPE', 'Send JSON in UTF-8 as application/json')
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity')
+    throw new Refusal('CONTENT_TYPE', 'Send the body as it is, not compressed')
+}
+
+const readAll = async (request: IncomingMessage) => {
+  const tooLarge = new Refusal('BODY_TOO_LARGE', `A JSON body has at most ${largestBytes} bytes`)
+  if (Number(request.headers['content-length'] ?? 0) > largestBytes) throw tooLarge
+  const chunks: Buffer[] = []
+  let size = 0
+  const {promise, resolve, reject} = Promise.withResolvers<void>()
+  const timer = setTimeout(() => reject(new Refusal('REQUEST_TIMEOUT', 'The body took longer than 30 seconds')), slowestMs)
+  const take = (chunk: Buffer) => {
+    size += chunk.length
+    if (size > largestBytes) reject(tooLarge)
+    else chunks.push(chunk)
+  }
+  request.on('data', take).once('end', resolve).once('error', reject)
+  request.once('close', () => reject(new Refusal('UPLOAD_BROKEN', 'The body broke off')))
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    request.off('data', take)
+  }
+  return Buffer.concat(chunks)
+}
+
+const parse = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(bytes))
+  } catch {
+    throw new Refusal('BAD_JSON', 'The body is not JSON in UTF-8')
+  }
+}
+
+/** Refuses what would hurt further in: endless nesting, `__proto__`, and text that Postgres cannot hold (NUL, half a surrogate pair). */
+const assertPlain = (json: unknown) => {
+  let level: unknown[] = [json]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepest) throw new Refusal('BAD_JSON', `The body is nested deeper than ${deepest} levels`)
+    const next: unknown[] = []
+    for (const value of level) {
+      if (typeof value === 'string') assertText(value)
+      else if (Array.isArray(value)) for (const item of value) next.push(item)
+      else if (typeof value === 'object' && value !== null)
+        for (const key of Object.keys(value)) next.push(key, value[key as keyof typeof value])
+      if (value !== null && typeof value === 'object' && Object.hasOwn(value, '__proto__'))
+        throw new Refusal('BAD_JSON', 'The body has a key named __proto__')
+    }
+    level = next
+  }
+}
+
+const assertText = (text: string) => {
+  if (text.includes('\0') || !text.isWellFormed()) throw new Refusal('BAD_JSON', 'The body has text with a NUL or half a surrogate pair')
+}

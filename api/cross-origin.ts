@@ -1,0 +1,33 @@
+import type {Middleware} from 'koa'
+import type {Config} from '../shared/config.ts'
+import {listOrigins} from '../shared/people/origins.ts'
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
+const ACCEPTED = 'Authorization, Content-Type, If-Match, If-None-Match, Prefer, X-Request-Id'
+const EXPOSED = 'Content-Disposition, ETag, Location, Preference-Applied, Retry-After, X-Request-Id'
+const rememberSeconds = '600'
+
+/**
+ * Lets the pages that may be handed a session call the API from a browser. Credentials are for one cookie, that of
+ * `connect`: no route takes a cookie for a bearer.
+ */
+export const allowOrigins = (config: Pick<Config, 'RETURN_ORIGINS' | 'PUBLIC_URL'>): Middleware => {
+  const allowed = new Set(listOrigins(config))
+  return (ctx, next) => {
+    ctx.vary('Origin')
+    const origin = ctx.get('origin')
+    const isPreflight = ctx.method === 'OPTIONS' && ctx.get('access-control-request-method') !== ''
+    if (allowed.has(origin)) {
+      ctx.set({'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true', 'access-control-expose-headers': EXPOSED})
+      if (isPreflight) {
+        ctx.set({
+          'access-control-allow-methods': METHODS,
+          'access-control-allow-headers': ACCEPTED,
+          'access-control-max-age': rememberSeconds,
+        })
+      }
+    }
+    if (!isPreflight) return next()
+    ctx.status = 204
+  }
+}

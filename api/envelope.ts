@@ -1,0 +1,49 @@
+import type {Middleware} from 'koa'
+import {z} from 'zod'
+import {CrmError} from '../shared/crm/error.ts'
+import {Refusal} from '../shared/errors.ts'
+import type {Log} from '../shared/log.ts'
+import {isOutage} from '../sql/outage.ts'
+
+type Envelope = {status: number; body: object; headers?: Record<string, string>}
+
+/** Every failure becomes `{error, code?}`. What nobody foresaw is logged, and told only by the request's id. */
+export const envelope =
+  (log: Log): Middleware =>
+  async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      if (ctx.res.headersSent) throw error
+      const {status, body, headers = {}} = describe(error, ctx.state.request)
+      if (status >= 500 && !(error instanceof Refusal && !error.cause))
+        log.error({err: error, request: ctx.state.request}, 'request failed')
+      ctx.state.code = 'code' in body ? body.code : undefined
+      ctx.status = status
+      ctx.set({'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers})
+      ctx.body = JSON.stringify(body)
+    }
+  }
+
+const describe = (error: unknown, request: string): Envelope => {
+  if (error instanceof Refusal)
+    return {status: error.status, body: error.envelope, headers: {...challenge(error), ...retryAfter(error.extra.retryAfterMs)}}
+  if (error instanceof z.ZodError) return describe(invalid(error), request)
+  if (error instanceof CrmError) return describeCrm(error)
+  if (isOutage(error))
+    return {...describe(new Refusal('UNAVAILABLE', 'The database cannot be reached just now'), request), headers: retryAfter(5000)}
+  return describe(new Refusal('INTERNAL', `Something went wrong here. Support finds it by the request ${request}`, {request}), request)
+}
+
+export const invalid = ({issues}: z.ZodError) => new Refusal('INVALID', 'The request does not match its schema', {issues})
+
+/** A refusal the CRM made. Its daily allowance is 429; all else, its own rate limit too, is 502. */
+const describeCrm = ({message, crm}: CrmError): Envelope => {
+  const refusal = new Refusal('CRM_REFUSED', message, {crm})
+  return {status: crm.quotaSpent ? 429 : refusal.status, body: refusal.envelope, headers: retryAfter(crm.retryAfterMs)}
+}
+
+const retryAfter = (ms: unknown): Record<string, string> =>
+  typeof ms === 'number' ? {'retry-after': String(Math.max(1, Math.ceil(ms / 1000)))} : {}
+
+const challenge = ({status}: Refusal): Record<string, string> => (status === 401 ? {'www-authenticate': 'Bearer'} : {})

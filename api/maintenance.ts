@@ -1,0 +1,32 @@
+import {existsSync, unwatchFile, watchFile} from 'node:fs'
+import {join} from 'node:path'
+import type {Middleware} from 'koa'
+import type {Config} from '../shared/config.ts'
+import {Refusal} from '../shared/errors.ts'
+
+export type Maintenance = {isOn(): boolean; close(): void}
+
+const lookEveryMs = 500
+/** The operator's deletion of a person is the third, once there is a backoffice. */
+const EXEMPT = ['/health', '/robots.txt']
+
+/** On by MAINTENANCE, or while the file `maintenance` is in the storage folder. Looked at beside the requests, never during one. */
+export const watchMaintenance = ({MAINTENANCE, STORAGE_DIR}: Pick<Config, 'MAINTENANCE' | 'STORAGE_DIR'>): Maintenance => {
+  const path = join(STORAGE_DIR, 'maintenance')
+  let there = existsSync(path)
+  const look = ({nlink}: {nlink: number}) => {
+    there = nlink > 0
+  }
+  // By stat and not by notification: storage may be a network disk.
+  watchFile(path, {interval: lookEveryMs, persistent: false}, look)
+  return {isOn: () => MAINTENANCE || there, close: () => unwatchFile(path, look)}
+}
+
+/** Before anything is read: no header, no row, no byte of the body. */
+export const refuseInMaintenance =
+  ({isOn}: Pick<Maintenance, 'isOn'>): Middleware =>
+  (ctx, next) => {
+    if (!isOn() || EXEMPT.includes(ctx.path)) return next()
+    ctx.set('retry-after', '300')
+    throw new Refusal('MAINTENANCE', 'Lading is being maintained. Try again in a few minutes')
+  }

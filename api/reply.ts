@@ -1,0 +1,45 @@
+import {Readable} from 'node:stream'
+import {pipeline} from 'node:stream/promises'
+import type {Context} from 'koa'
+
+/** What a handler answers when it is not a plain object: files, redirects, pages, 202 with a Location. */
+export class Reply {
+  readonly status: number | undefined
+  readonly headers: Record<string, string>
+  readonly body: Readable | Buffer | string | null
+
+  constructor({status, headers = {}, body = null, json}: ReplyParts) {
+    this.status = status
+    this.headers = json === undefined ? headers : {...JSON_HEADERS, ...headers}
+    this.body = json === undefined ? body : JSON.stringify(json)
+  }
+}
+
+type ReplyParts = {status?: number; headers?: Record<string, string>; body?: Readable | Buffer | string | null; json?: unknown}
+
+const JSON_HEADERS = {'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store'}
+
+export const reply = (parts: ReplyParts) => new Reply(parts)
+
+/** A plain object is JSON under the route's status. */
+export const send = async (ctx: Context, answer: object, routeStatus: number): Promise<void> => {
+  const {status = routeStatus, headers, body} = answer instanceof Reply ? answer : reply({json: answer})
+  ctx.status = status
+  ctx.set(headers)
+  if (body instanceof Readable) return sendStream(ctx, body)
+  ctx.body = body
+  // Koa makes 204 of an empty body, and a type of a text, whatever was asked.
+  ctx.status = status
+  if (body === null || headers['content-type'] === undefined) ctx.remove('content-type')
+}
+
+/** A stream that breaks takes the connection with it, so that nobody takes half a file for a whole one. */
+const sendStream = async (ctx: Context, body: Readable) => {
+  if (ctx.method === 'HEAD') {
+    body.destroy()
+    ctx.res.end()
+  } else {
+    await pipeline(body, ctx.res).catch(error => ctx.app.emit('error', error, ctx))
+  }
+  ctx.respond = false
+}

@@ -1,0 +1,52 @@
+import type {IncomingHttpHeaders, IncomingMessage} from 'node:http'
+import type {z} from 'zod'
+import type {Config} from '../shared/config.ts'
+import type {Crm} from '../shared/crm/crm.ts'
+import type {Log} from '../shared/log.ts'
+import type {Queue} from '../shared/queue.ts'
+import type {Storage} from '../shared/storage.ts'
+import type {Hot, Pool} from '../sql/database.ts'
+import type {Access, Caller, Member} from './access.ts'
+import type {Reply} from './reply.ts'
+
+/** The outside world as a handler is handed it, built once per process. */
+export type Tools = {config: Config; db: Pool; hot: Hot; queue: Queue; storage: Storage; crm: Crm; log: Log}
+
+/** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
+export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}
+
+type Schema = z.ZodType | undefined
+type Output<S> = S extends z.ZodType ? z.output<S> : undefined
+type Body = z.ZodType | 'stream' | undefined
+type CallerOf<A> = A extends {public: true} ? null : A extends {noOrg: true} ? Caller : Member
+
+export type Input<A = Access, P = undefined, Q = undefined, B = undefined> = Tools & {
+  caller: CallerOf<A>
+  params: Output<P>
+  query: Output<Q>
+  body: B extends 'stream' ? IncomingMessage : Output<B>
+  request: Asked
+}
+
+type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Body> = {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  path: `/${string}`
+  access: A
+  /** What it may change. Reads by default for GET, else writes; `money` and `publisher` are closed to a staff member's view of an org. */
+  effect?: 'read' | 'write' | 'money' | 'publisher'
+  params?: P
+  query?: Q
+  /** A schema for JSON, or `stream` for the body as it comes. */
+  body?: B
+  status?: number
+  handle(input: Input<A, P, Q, B>): Promise<object> | object
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a table holds routes of every shape
+export type Route = Declared<Access, any, any, any>
+export type Answer = object | Reply
+
+/** Gives back what it is given: the types of a handler's input come from the schemas beside it. */
+export const route = <const A extends Access, P extends Schema = undefined, Q extends Schema = undefined, B extends Body = undefined>(
+  declared: Declared<A, P, Q, B>,
+): Route => declared as unknown as Route

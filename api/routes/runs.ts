@@ -1,0 +1,75 @@
+import {z} from 'zod'
+import {Refusal} from '../../shared/errors.ts'
+import {runImport} from '../../shared/jobs.ts'
+import {isAtLeast} from '../../shared/people/roles.ts'
+import {describeRun} from '../../shared/runs/describe.ts'
+import {findImportRun, readSnapshot} from '../../shared/runs/find.ts'
+import {startRun} from '../../shared/runs/start.ts'
+import {findImport} from '../../sql/imports.ts'
+import {writeStop} from '../../sql/run-heads.ts'
+import {listRuns} from '../../sql/runs.ts'
+import {limitOf} from '../page.ts'
+import {answerJob} from '../prefer.ts'
+import {route} from '../route.ts'
+
+const OfImport = z.object({org: z.string(), id: z.string()})
+const OfRun = z.object({org: z.string(), id: z.string(), run: z.string()})
+const Rows = z.int().min(1).max(1_000_000_000)
+
+export default [
+  route({
+    method: 'post',
+    path: '/orgs/:org/imports/:id/runs',
+    access: {role: 'operator'},
+    params: OfImport,
+    body: z.strictObject({runId: z.string().optional(), declaredRows: Rows.optional()}),
+    async handle(input) {
+      const {db, queue, caller, params, body} = input
+      const {org, person, role} = caller
+      const start = {org, person, admin: isAtLeast(role, 'admin'), importId: params.id, ...body}
+      const {runId, job} = await db.transaction(tx => startRun(tx, queue, start))
+      const {run, snapshot} = await findImportRun(db, {org, importId: params.id, runId})
+      return answerJob(input, job, runImport.name, {run: describeRun(run, snapshot, params.id)})
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/runs',
+    access: {role: 'operator'},
+    params: OfImport,
+    query: z.object({limit: limitOf({usual: 50, most: 200})}),
+    async handle({db, caller: {org}, params: {id}, query: {limit}}) {
+      const found = await findImport(db, {org, id})
+      if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+      const runs = await listRuns(db, {importNo: found.no, limit})
+      return {
+        runs: await Promise.all(
+          runs.map(async run => describeRun(run, run.snapshotNo === null ? null : await readSnapshot(db, run.snapshotNo), id)),
+        ),
+      }
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/orgs/:org/imports/:id/runs/:run',
+    access: {role: 'operator'},
+    params: OfRun,
+    async handle({db, caller: {org}, params}) {
+      const {run, snapshot} = await findImportRun(db, {org, importId: params.id, runId: params.run})
+      return {run: describeRun(run, snapshot, params.id)}
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/orgs/:org/imports/:id/runs/:run/cancel',
+    access: {role: 'operator'},
+    params: OfRun,
+    async handle({db, caller: {org}, params}) {
+      const {run} = await findImportRun(db, {org, importId: params.id, runId: params.run})
+      if (run.state !== 'ended')
+        await writeStop(db, {run: run.no, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. A new run carries on'}})
+      const after = await findImportRun(db, {org, importId: params.id, runId: params.run})
+      return {run: describeRun(after.run, after.snapshot, params.id)}
+    },
+  }),
+]

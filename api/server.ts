@@ -1,0 +1,32 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {readConfig} from '../shared/config.ts'
+import {openLog} from '../shared/log.ts'
+import {listen} from './listen.ts'
+import {openTools} from './tools.ts'
+
+const closeWithinMs = 5000
+const config = readConfig()
+const log = openLog('api', config.LOG_LEVEL)
+
+const die = (error: unknown) => {
+  log.fatal({err: error}, 'the API cannot go on')
+  process.exit(1)
+}
+process.on('uncaughtException', die).on('unhandledRejection', die)
+
+const tools = await openTools(config, log)
+const {url, drain} = await listen(tools)
+log.info({url}, 'listening')
+
+let isDraining = false
+const stop = async (signal: string) => {
+  if (isDraining) process.exit(1)
+  isDraining = true
+  log.info({signal}, 'draining')
+  await drain()
+  // A handler that never ends may still hold a connection.
+  await Promise.race([tools.close(), sleep(closeWithinMs)])
+  log.info('stopped')
+  process.exit(0)
+}
+process.on('SIGTERM', stop).on('SIGINT', stop)

@@ -1,0 +1,25 @@
+import {type Config, databaseUrlOf} from '../shared/config.ts'
+import {openCrm} from '../shared/crm/crm.ts'
+import {jobs} from '../shared/jobs.ts'
+import type {Log} from '../shared/log.ts'
+import {openQueue} from '../shared/queue.ts'
+import {openStorage} from '../shared/storage.ts'
+import {openDatabase, openHot} from '../sql/database.ts'
+import type {Tools} from './route.ts'
+
+/** What handlers are handed, and how to let go of it. The API sends jobs and reads them; their upkeep is the workers'. */
+export const openTools = async (config: Config, log: Log): Promise<Tools & {close(): Promise<void>}> => {
+  const url = databaseUrlOf(config)
+  const db = await openDatabase(url)
+  const hot = openHot(url)
+  const queue = await openQueue(url, jobs, {log, upkeep: false})
+  const crm = openCrm({db, config, log})
+  const storage = openStorage({directory: config.STORAGE_DIR})
+  const close = async () => {
+    await queue.stop({graceful: false})
+    await crm.close()
+    await hot.end()
+    await db.end()
+  }
+  return {config, db, hot, queue, storage, crm, log, close}
+}

@@ -1,0 +1,79 @@
+import {z} from 'zod'
+
+const DEVELOPMENT_KEY = 'dev:bGFkaW5nLWRldmVsb3BtZW50LWtleS1vbmx5LTMyYnk='
+
+const flag = z.enum(['', '0', '1', 'true', 'false']).transform(text => text === '1' || text === 'true')
+const list = z.string().transform(text =>
+  text
+    .split(',')
+    .map(item => item.trim())
+    .filter(Boolean),
+)
+
+/** `id:base64` pairs, comma separated; the first seals, all of them open. Each key is 32 bytes. */
+const keyRing = list.transform((pairs, ctx) =>
+  pairs.map(pair => {
+    const [id = '', base64 = ''] = pair.split(':')
+    const key = Buffer.from(base64, 'base64')
+    if (!id || key.length !== 32)
+      ctx.addIssue({code: 'custom', message: 'Each key is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
+    return {id, key}
+  }),
+)
+
+/** Every variable of the README's table, with its default. */
+const Environment = z.object({
+  NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
+  DATABASE_URL: z.string().optional(),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: z.coerce.number().int().min(0).max(65_535).default(4000),
+  PUBLIC_URL: z.url().optional(),
+  STORAGE_DIR: z.string().default('.data/storage'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  SECRETS_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
+  SESSION_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
+  RETURN_ORIGINS: list.prefault(''),
+  CRM_CLIENT_ID: z.string().default('1000.LADING'),
+  CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
+  CRM_STANDIN_URL: z.url().optional(),
+  CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(5),
+  CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
+  IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
+  LEASE_SECONDS: z.coerce.number().min(1).max(120).default(15),
+  FILE_LIMIT_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(1024 ** 3),
+  DRAIN_SECONDS: z.coerce.number().min(0).max(600).default(30),
+  FAULT_POINT: z.string().optional(),
+  MAINTENANCE: flag.prefault(''),
+})
+
+export type Config = ReturnType<typeof readConfig>
+
+/** Parses the environment once. Throws one error that names every bad variable; production refuses the development key. */
+export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const parsed = Environment.safeParse(given)
+  if (!parsed.success)
+    throw new Error(`Configuration: ${parsed.error.issues.map(({path, message}) => `${path.join('.')}: ${message}`).join('; ')}`)
+  const config = parsed.data
+  if (config.NODE_ENV === 'production') refuseDefaults(config)
+  return {...config, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
+}
+
+/** For processes that cannot do without Postgres: the reason in one sentence, and what to do. */
+export const databaseUrlOf = ({DATABASE_URL}: {DATABASE_URL?: string | undefined}) => {
+  if (DATABASE_URL) return DATABASE_URL
+  throw new Error(
+    'DATABASE_URL is not set. On a laptop use `npm start`, which brings its own Postgres; elsewhere set it to a Postgres 15 or later.',
+  )
+}
+
+const refuseDefaults = (config: z.output<typeof Environment>) => {
+  const defaults = (['SECRETS_KEYS', 'SESSION_KEYS'] as const).filter(name => config[name].some(({id}) => id === 'dev'))
+  const missing = [...defaults, ...(config.CRM_CLIENT_SECRET === 'stand-in-secret' ? ['CRM_CLIENT_SECRET'] : [])]
+  if (missing.length) throw new Error(`Production needs its own ${missing.join(', ')}: the development defaults are public.`)
+  if (config.CRM_STANDIN_URL) throw new Error('Production does not talk to the CRM stand-in: unset CRM_STANDIN_URL.')
+}

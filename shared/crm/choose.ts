@@ -1,0 +1,18 @@
+import {findConnector, listConnectors} from '../../sql/connectors.ts'
+import type {Db} from '../../sql/database.ts'
+import {Refusal} from '../errors.ts'
+
+/** The connection that is meant: the one named, else the only one the org has, or the only one that is connected. */
+export const chooseConnector = async (db: Db, {org, id}: {org: string; id: string | undefined}) => {
+  if (id !== undefined) {
+    const named = await findConnector(db, {org, id})
+    if (!named) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+    return named
+  }
+  const all = await listConnectors(db, org)
+  const connected = all.filter(({state}) => state === 'connected')
+  const [only] = all.length === 1 ? all : connected.length === 1 ? connected : []
+  if (only) return only
+  const message = all.length === 0 ? 'This org has no connection to a CRM yet' : 'This org has several connections: say which one'
+  throw new Refusal('CONNECTION_REQUIRED', message, {connections: all.map(({id, name, state}) => ({id, name, state}))})
+}

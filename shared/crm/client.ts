@@ -1,0 +1,136 @@
+import {Agent, request} from 'undici'
+import type {Config} from '../config.ts'
+import type {Log} from '../log.ts'
+
+export type Call = {
+  origin: string
+  method: 'GET' | 'POST' | 'PUT'
+  path: string
+  query?: Record<string, string>
+  authorization?: string
+  body?: {type: 'application/json' | 'application/x-www-form-urlencoded'; text: string}
+  timeoutSeconds?: number
+  signal?: AbortSignal | undefined
+}
+
+/** An answer read to its end. `json` is undefined where the body is empty or not JSON. */
+export type Answer = {
+  status: number
+  json: unknown
+  retryAfterMs: number | null
+  creditsRemaining: number | null
+  clockOffsetMs: number | null
+}
+/** No answer, or half of one: the connection, the name, TLS, the reset, the time-out. `status` when headers had come. */
+export type Silence = {lost: string; status: number | null}
+
+export type Client = {call(call: Call): Promise<Answer | Silence>; close(): Promise<void>}
+
+const connectSeconds = 5
+/** A socket the CRM has just closed fails like a call it has done: idle ones are dropped before the CRM would. */
+const idleSeconds = 4
+const longestAnswerBytes = 64 * 1024 ** 2
+
+/**
+ * One call over HTTP/1.1, sent once and never again by itself: undici's `request` follows no redirect and this agent retries
+ * nothing. One clock bounds connecting, headers and body together. Nothing is thrown for what the network did.
+ */
+export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SECONDS'>; log: Log}): Client => {
+  const agent = new Agent({
+    pipelining: 1,
+    allowH2: false,
+    connectTimeout: connectSeconds * 1000,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: idleSeconds * 1000,
+    keepAliveMaxTimeout: idleSeconds * 1000,
+    maxResponseSize: longestAnswerBytes,
+  })
+  const call = async (asked: Call) => {
+    const startedAt = performance.now()
+    const answer = await send(agent, asked, asked.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
+    const {method, path} = asked
+    log.debug(
+      {method, path, status: answer.status, ...('lost' in answer && {lost: answer.lost}), ms: Math.round(performance.now() - startedAt)},
+      'crm',
+    )
+    return answer
+  }
+  return {call, close: () => agent.destroy()}
+}
+
+const send = async (
+  agent: Agent,
+  {origin, method, path, query, authorization, body, signal}: Call,
+  seconds: number,
+): Promise<Answer | Silence> => {
+  const clock = startClock(seconds, signal)
+  let status: number | null = null
+  try {
+    const response = await request(`${origin}${path}${query ? `?${new URLSearchParams(query)}` : ''}`, {
+      dispatcher: agent,
+      method,
+      headers: {...(authorization && {authorization}), ...(body && {'content-type': body.type})},
+      body: body?.text ?? null,
+      signal: clock.signal,
+    })
+    status = response.statusCode
+    return {status, json: parse(await response.body.text()), ...readHeaders(response.headers)}
+  } catch (error) {
+    return {lost: nameOf(error), status}
+  } finally {
+    clock.stop()
+  }
+}
+
+/** The time-out and the caller's own signal as one, without leaving listeners on a signal that outlives the call. */
+const startClock = (seconds: number, signal: AbortSignal | undefined) => {
+  const controller = new AbortController()
+  const abort = () => controller.abort(signal?.reason)
+  if (signal?.aborted) abort()
+  const timer = setTimeout(() => controller.abort(new DOMException(`No whole answer in ${seconds} s`, 'TimeoutError')), seconds * 1000)
+  signal?.addEventListener('abort', abort, {once: true})
+  return {
+    signal: controller.signal,
+    stop: () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    },
+  }
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+type Headers = Record<string, string | string[] | undefined>
+
+const readHeaders = (headers: Headers) => {
+  const date = Date.parse(first(headers.date) ?? '')
+  return {
+    retryAfterMs: readRetryAfter(first(headers['retry-after'])),
+    creditsRemaining: readCount(first(headers['x-api-credits-remaining'])),
+    clockOffsetMs: Number.isNaN(date) ? null : date - Date.now(),
+  }
+}
+
+const first = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value)
+
+const readCount = (text: string | undefined) => (text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : null)
+
+/** Seconds or an HTTP date (RFC 9110, 10.2.3); a time already past is none to wait for. */
+export const readRetryAfter = (text: string | undefined, now = Date.now()): number | null => {
+  if (text === undefined || text.trim() === '') return null
+  const waitMs = /^\s*-?\d+(\.\d+)?\s*$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  return Number.isNaN(waitMs) ? null : Math.max(0, waitMs)
+}
+
+/** A short word for the log: `ECONNREFUSED`, `UND_ERR_SOCKET`, `TimeoutError`. Messages may name what was sent. */
+const nameOf = (error: unknown) => {
+  if (!(error instanceof Error)) return 'unknown'
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}

@@ -1,0 +1,60 @@
+import {isDeepStrictEqual} from 'node:util'
+import type {DiscoveredField, DiscoveredModule, DiscoveryDiff} from './discovered.ts'
+
+type Change = {what: string; before: unknown; after: unknown}
+type ModuleChange = DiscoveryDiff['changed'][number]
+type Snapshot = {id: string; modules: readonly DiscoveredModule[]}
+
+/** What the CRM's people changed between two discoveries, by API name, in the order of the newer one. */
+export const diffModules = (before: Snapshot | null, modules: readonly DiscoveredModule[]): DiscoveryDiff => {
+  if (!before) return {since: null, added: [], removed: [], changed: []}
+  const {added, removed, both} = pair(before.modules, modules)
+  const changed = both.map(([old, now]) => diffModule(old, now)).filter(change => change !== null)
+  return {since: before.id, added, removed, changed}
+}
+
+const diffModule = (old: DiscoveredModule, now: DiscoveredModule): ModuleChange | null => {
+  const {added, removed, both} = pair(old.fields, now.fields)
+  const changed = both
+    .map(([one, other]) => ({field: other.apiName, changes: diffField(one, other)}))
+    .filter(({changes}) => changes.length > 0)
+  const changes = compare(old, now, moduleTraits)
+  if (changes.length + added.length + removed.length + changed.length === 0) return null
+  return {module: now.apiName, changes, fields: {added, removed, changed}} as ModuleChange
+}
+
+const moduleTraits = ['label', 'singular', 'creatable', 'editable', 'visible', 'subformOf', 'namingField'] as const
+const fieldTraits = [
+  ...['label', 'type', 'jsonType', 'length', 'decimalPlaces', 'required', 'layoutRequired', 'unique'],
+  ...['creatable', 'updatable', 'readOnly', 'visible', 'lookup', 'subform'],
+] as (keyof DiscoveredField)[]
+
+const diffField = (old: DiscoveredField, now: DiscoveredField): Change[] => [
+  ...compare(old, now, fieldTraits),
+  ...diffPicklist(old.picklist, now.picklist),
+]
+
+/** Only the options that went, came or were renamed: `before` what of them there was, `after` what there is. */
+const diffPicklist = (old: DiscoveredField['picklist'], now: DiscoveredField['picklist']): Change[] => {
+  const before = without(old, now)
+  const after = without(now, old)
+  return before.length + after.length === 0 ? [] : [{what: 'picklist', before, after}]
+}
+
+const without = (options: DiscoveredField['picklist'], others: DiscoveredField['picklist']) => {
+  const known = new Set(others.map(option => JSON.stringify([option.actual, option.display])))
+  return options.filter(({actual, display}) => !known.has(JSON.stringify([actual, display])))
+}
+
+const compare = <T extends object>(old: T, now: T, traits: readonly (keyof T & string)[]): Change[] =>
+  traits.filter(what => !isDeepStrictEqual(old[what], now[what])).map(what => ({what, before: old[what], after: now[what]}))
+
+const pair = <T extends {apiName: string}>(old: readonly T[], now: readonly T[]) => {
+  const before = new Map(old.map(one => [one.apiName, one]))
+  const after = new Set(now.map(({apiName}) => apiName))
+  return {
+    added: now.filter(({apiName}) => !before.has(apiName)).map(({apiName}) => apiName),
+    removed: old.filter(({apiName}) => !after.has(apiName)).map(({apiName}) => apiName),
+    both: now.flatMap(one => (before.has(one.apiName) ? [[before.get(one.apiName)!, one] as const] : [])),
+  }
+}

@@ -1,0 +1,38 @@
+import {Refusal} from '../errors.ts'
+import type {CrmRecord, ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
+import {asObject} from './error.ts'
+import {readWrite, type Sent} from './outcome.ts'
+import {listOf, type Reach} from './reach.ts'
+
+export const recordsAtOnce = 100
+
+export const createRecords = (reach: Reach, module: string, records: Record<string, unknown>[], options: WriteOptions) =>
+  write(reach, 'POST', {module, records, sent: {count: records.length}, options})
+
+export const updateRecords = (reach: Reach, module: string, records: (Record<string, unknown> & {id: string})[], options: WriteOptions) =>
+  write(reach, 'PUT', {module, records, sent: {count: records.length, ids: records.map(({id}) => id)}, options})
+
+/** 204 is "no such record". */
+export const readRecord = async (reach: Reach, module: string, id: string, {signal}: ReadOptions = {}): Promise<CrmRecord | null> => {
+  const [record] = listOf(await reach({method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal}), 'data')
+  return (asObject(record) as CrmRecord | null) ?? null
+}
+
+export const pathOf = (module: string) => `/crm/v8/${encodeURIComponent(module)}`
+
+type Write = {module: string; records: Record<string, unknown>[]; sent: Sent; options: WriteOptions}
+
+/** Sent once: a write never answered may have been done, and whether to send it again is the caller's to find out. */
+const write = async (reach: Reach, method: 'POST' | 'PUT', {module, records, sent, options}: Write): Promise<WriteAnswer> => {
+  if (records.length > recordsAtOnce) throw new RangeError(`A call writes at most ${recordsAtOnce} records, not ${records.length}`)
+  if (records.length === 0) return {results: [], clockOffsetMs: null}
+  const json = JSON.stringify(options.automations ? {data: records} : {data: records, trigger: []})
+  try {
+    const outcome = await reach({method, path: pathOf(module), json, signal: options.signal})
+    return {results: readWrite(outcome, sent), clockOffsetMs: 'json' in outcome ? outcome.clockOffsetMs : null}
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const refusal = new Refusal(error.code, error.message, {...error.extra, written: false})
+    return {results: records.map(() => ({ok: false, sent: false, refusal})), clockOffsetMs: null}
+  }
+}

@@ -1,0 +1,97 @@
+/** The closed table: every code a refusal may carry, and the status it is answered with. Clients and tests look at codes, never at words. */
+const STATUS = {
+  // the request itself
+  INVALID: 400,
+  BAD_JSON: 400,
+  INVALID_CURSOR: 400,
+  RUN_REQUIRED: 400,
+  SOURCE_REQUIRED: 400,
+  CONNECTION_REQUIRED: 400,
+  RETURN_NOT_ALLOWED: 400,
+  BODY_TOO_LARGE: 413,
+  FILE_TOO_LARGE: 413,
+  CONTENT_TYPE: 415,
+  REQUEST_TIMEOUT: 408,
+  METHOD_NOT_ALLOWED: 405,
+  // who asks
+  AUTH_REQUIRED: 401,
+  TOKEN_REVOKED: 401,
+  TOKEN_EXPIRED: 401,
+  ORG_NOT_FOUND: 401,
+  MEMBERSHIP_GONE: 401,
+  BANNED: 403,
+  NO_ORG: 403,
+  OTHER_ORG: 403,
+  SESSION_REQUIRED: 403,
+  ROLE_REQUIRED: 403,
+  SIGN_IN_REFUSED: 403,
+  SIGN_IN_EXPIRED: 400,
+  SIGN_IN_UNAVAILABLE: 502,
+  // what is asked for
+  NOT_FOUND: 404,
+  IMPORT_NOT_FOUND: 404,
+  SOURCE_NOT_FOUND: 404,
+  RUN_NOT_FOUND: 404,
+  MODULE_NOT_FOUND: 404,
+  CONNECTION_NOT_FOUND: 404,
+  // its state
+  ORG_CLOSED: 403,
+  IMPORT_RUNNING: 409,
+  NOT_READY: 409,
+  RUN_USED: 409,
+  LEASE_LOST: 409,
+  NO_DISCOVERY: 409,
+  NO_FILE: 409,
+  DRY_RUN: 409,
+  FILE_GONE: 410,
+  RUN_STOPPED: 403,
+  NOT_YOUR_RUN: 403,
+  RUN_CONNECTOR_MISMATCH: 409,
+  // files
+  FILE_EMPTY: 422,
+  FILE_NO_ROWS: 422,
+  FILE_ENCODING: 422,
+  FILE_NUL: 422,
+  FILE_QUOTE: 422,
+  FILE_HEADER: 422,
+  UNREADABLE: 422,
+  RESULTS_TOO_LARGE: 413,
+  // plan limits
+  LIMIT_ROWS: 402,
+  // the CRM
+  CONNECTION_THROTTLED: 429,
+  CONNECTION_UNAVAILABLE: 502,
+  CRM_REFUSED: 502,
+  // this service
+  UPLOAD_BROKEN: 400,
+  BUSY: 503,
+  MAINTENANCE: 503,
+  NOT_CONFIGURED: 503,
+  UNAVAILABLE: 503,
+  INTERNAL: 500,
+} as const
+
+export type Code = keyof typeof STATUS
+
+/** A refusal its caller is told about. `code` picks the status; `extra` is added to the envelope. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  readonly code: Code
+  readonly extra: Record<string, unknown>
+
+  constructor(code: Code, message: string, extra: Record<string, unknown> = {}) {
+    super(message)
+    this.code = code
+    this.extra = extra
+  }
+
+  get status(): number {
+    return STATUS[this.code]
+  }
+
+  get envelope() {
+    return {error: this.message, code: this.code, ...this.extra}
+  }
+}
+
+export const codes = Object.keys(STATUS) as Code[]

@@ -1,0 +1,17 @@
+const needsQuotes = /[",\r\n]/
+const plainNumber = /^[+-]?\d+([.,]\d+)?$/
+
+/** Cells as a line of RFC 4180, without its end. */
+export const lineOf = (cells: string[]) => {
+  let line = ''
+  for (let index = 0; index < cells.length; index++) line += index ? `,${cellOf(cells[index]!)}` : cellOf(cells[index]!)
+  return line
+}
+
+/** A spreadsheet would run a cell beginning with = + - @ as a formula; the apostrophe in front makes it text. A plain number is let be. */
+const cellOf = (cell: string) => {
+  const first = cell.charCodeAt(0)
+  const formula = (first === 61 || first === 43 || first === 45 || first === 64) && !plainNumber.test(cell)
+  const text = formula ? `'${cell}` : cell
+  return needsQuotes.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,201 @@
+import {type CsvError, type Parser, parse} from 'csv-parse'
+import {Refusal} from '../errors.ts'
+import type {Reader} from './reader.ts'
+import {TextFault, type TextOptions, utf8Of} from './text.ts'
+
+export const maxRowCharacters = 1_048_576
+export const maxRowCells = 16_384
+
+// A UTF-16 unit takes at most three bytes of UTF-8. A record that is not complete past this can only be unreadable.
+const maxRecordBytes = 3 * maxRowCharacters
+const maxUnfinishedBytes = maxRecordBytes + 4 * maxRowCells
+const lineFeed = 10
+const carriageReturn = 13
+
+export type Fallback = Pick<TextOptions, 'fallback' | 'onFallback'>
+
+/** The file's records, the header among them, as many at a time as a piece of 64 KiB completes. Refusals name row and line. */
+export async function* recordsOf(
+  bytes: AsyncIterable<Uint8Array>,
+  reader: Reader,
+  fallback: Fallback,
+): AsyncGenerator<string[][], void, undefined> {
+  const parser = parserOf(reader)
+  const position = positionIn(parser, reader)
+  try {
+    for await (const piece of afterLines(utf8Of(bytes, {encoding: reader.encoding, ...fallback}), reader.skipRows)) {
+      const {records, error} = await feed(parser, piece)
+      position.pass(records, piece)
+      if (records.length) yield records
+      if (error) throw error
+    }
+    const {records, error} = await feed(parser)
+    position.pass(records)
+    if (records.length) yield records
+    if (error) throw error
+  } catch (error) {
+    if (error instanceof TextFault && error.at.exact) position.pass((await feed(parser, padding)).records)
+    throw refusalFor(error, position.next())
+  } finally {
+    parser.destroy()
+  }
+}
+
+const parserOf = ({delimiter, quote, strictQuotes, comment}: Reader) => {
+  const parser = parse({
+    bom: true,
+    delimiter,
+    quote,
+    escape: quote,
+    comment,
+    comment_no_infix: true,
+    relax_column_count: true,
+    relax_quotes: !strictQuotes,
+    skip_empty_lines: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    max_record_size: maxRecordBytes,
+  })
+  // What `feed` answers says it all; without a listener the process would end.
+  parser.on('error', () => {})
+  return parser
+}
+
+/** The parser holds a few bytes back until it sees what follows; these let a complete record before a fault out, so that the fault's row is known. */
+const padding = Buffer.from('xxxxxxxx')
+
+type Fed = {records: string[][]; error?: Error | null | undefined}
+
+const feed = async (parser: Parser, piece?: Buffer): Promise<Fed> => {
+  const records: string[][] = []
+  const drain = () => {
+    for (let record = parser.read(); record !== null; record = parser.read()) records.push(record)
+  }
+  const done = new Promise<Fed['error']>(resolve => {
+    if (piece) parser.write(piece, resolve)
+    else parser.end((error?: Error) => resolve(error))
+  })
+  drain()
+  const error = await done
+  drain()
+  return {records, error}
+}
+
+/** `row` is 0 in the header; `line` is where the record begins, from 1, as a text editor counts. */
+type Place = {row: number; line?: number}
+
+const positionIn = (parser: Parser, {quote, headerRow, skipRows}: Reader) => {
+  const {info} = parser
+  const blankLines = () => info.empty_lines + info.comment_lines
+  let [cellLines, blanksBefore, unfinished, quoted] = [0, 0, 0, false]
+  const at = (record: number, blanks = blankLines()): Place => ({
+    row: record + (headerRow ? 0 : 1),
+    line: 1 + skipRows + record + blanks + cellLines,
+  })
+  /** Within a batch nobody knows where its blank lines stood: then the line is left out. */
+  const within = (record: number, last: boolean): Place =>
+    last || blankLines() === blanksBefore ? at(record, blanksBefore) : {row: at(record).row}
+  const pass = (records: string[][], piece?: Buffer) => {
+    unfinished += piece?.length ?? 0
+    quoted ||= quote !== null && piece?.includes(quote) === true
+    if (!records.length && unfinishedCells(parser) > maxRowCells) throw unreadable(at(info.records), 'cells')
+    if (!records.length && unfinished > maxUnfinishedBytes) throw unreadable(at(info.records), 'characters')
+    const first = info.records - records.length
+    for (const [index, cells] of records.entries()) {
+      if (cells.length > maxRowCells) throw unreadable(within(first + index, !piece), 'cells')
+      if (index === 0 && unfinished > maxRowCharacters && charactersIn(cells) > maxRowCharacters) {
+        throw unreadable(within(first, !piece), 'characters')
+      }
+      if (quoted) cellLines += linesIn(cells)
+    }
+    blanksBefore = blankLines()
+    if (!records.length) return
+    unfinished = piece?.length ?? 0
+    quoted = quote !== null && piece?.includes(quote) === true
+  }
+  return {pass, next: () => at(info.records)}
+}
+
+/** Not in csv-parse's types: without it, a line of nothing but delimiters is refused all the same, but only at `maxUnfinishedBytes`. */
+const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
+
+const charactersIn = (cells: string[]) => cells.reduce((sum, cell) => sum + cell.length, 0)
+
+const linesIn = (cells: string[]) => {
+  let lines = 0
+  for (const cell of cells) {
+    for (let at = cell.indexOf('\n'); at >= 0; at = cell.indexOf('\n', at + 1)) lines++
+  }
+  return lines
+}
+
+async function* afterLines(pieces: AsyncIterable<Buffer>, count: number): AsyncGenerator<Buffer, void, undefined> {
+  let left = count
+  let feedBelongs = false
+  for await (const piece of pieces) {
+    let from = 0
+    while (from < piece.length && (left > 0 || feedBelongs)) {
+      const byte = piece[from]
+      if (feedBelongs && byte !== lineFeed) {
+        feedBelongs = false
+        continue
+      }
+      from++
+      if (byte === carriageReturn || (byte === lineFeed && !feedBelongs)) left--
+      feedBelongs = byte === carriageReturn
+    }
+    if (from < piece.length) yield piece.subarray(from)
+  }
+}
+
+const refusalFor = (error: unknown, place: Place) => {
+  if (error instanceof TextFault) return textRefusal(error, place)
+  const {code} = error as CsvError
+  if (code === 'CSV_MAX_RECORD_SIZE') return unreadable(place, 'characters')
+  if (code === 'CSV_QUOTE_NOT_CLOSED') {
+    return new Refusal(
+      'FILE_QUOTE',
+      `A quote opened in ${nameOf(place)} is never closed. Close it, or set quote to null if quotes mean nothing in this file`,
+      place,
+    )
+  }
+  if (code === 'CSV_INVALID_CLOSING_QUOTE' || code === 'INVALID_OPENING_QUOTE') {
+    return new Refusal(
+      'FILE_QUOTE',
+      `In ${nameOf(place)} a quote stands inside a cell. Double it, or set strictQuotes to false to read it as it stands`,
+      place,
+    )
+  }
+  return error
+}
+
+const unreadable = (place: Place, what: 'characters' | 'cells') => {
+  const limit = what === 'cells' ? maxRowCells : maxRowCharacters
+  const message = `${upper(nameOf(place))} has more than ${limit.toLocaleString('en')} ${what}. Look there for a quote that is not closed, or check the delimiter`
+  return new Refusal('UNREADABLE', message, {...place, limit})
+}
+
+const textRefusal = ({code, at}: TextFault, place: Place) => {
+  const where = at.exact ? `In ${nameOf(place)}` : `In ${nameOf(place)} or soon after it`
+  const extra = {...place, ...(at.byte !== undefined && {byte: at.byte})}
+  if (code === 'FILE_NUL') {
+    return new Refusal(
+      code,
+      `${where} stands a NUL character. The file is not text, or its encoding is another: export it as CSV, or state the encoding`,
+      extra,
+    )
+  }
+  if (at.cut)
+    return new Refusal(
+      code,
+      `The file ends in the middle of a character, ${where.toLowerCase()}. It seems cut off: send it again whole`,
+      extra,
+    )
+  return new Refusal(
+    code,
+    `${where} stand bytes that are not in the file's encoding. State the encoding it was saved in, or save it as UTF-8`,
+    extra,
+  )
+}
+
+const nameOf = ({row, line}: Place) => (row ? `row ${row}` : 'the header') + (line ? ` (line ${line})` : '')
+const upper = (text: string) => text[0]!.toUpperCase() + text.slice(1)

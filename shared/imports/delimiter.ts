@@ -1,0 +1,61 @@
+const candidates = [',', ';', '\t', '|'] as const
+const sampleRecords = 200
+const headerWeight = 2
+
+export type ScoreOptions = {
+  quote?: string | null | undefined
+  skipRows?: number
+  comment?: string | null | undefined
+  /** The sample ends before the file does: its last record may be half a record. */
+  cut?: boolean
+}
+
+/** The candidate that cuts most records into the same number of cells, more than one; none for a single column. */
+export const scoreDelimiters = (text: string, options: ScoreOptions = {}) => {
+  const scores = candidates
+    .filter(delimiter => delimiter !== options.quote)
+    .map(delimiter => ({delimiter, ...scoreOf(cellCounts(text, delimiter, options))}))
+  const [first, second] = scores.filter(({cells}) => cells > 1).toSorted((a, b) => b.share - a.share || b.cells - a.cells)
+  // `1,5;2,5`: where another candidate does as well, commas that all stand between digits are decimal commas.
+  if (first?.delimiter === ',' && second && second.share >= first.share && commasAreDecimal(text)) return second.delimiter
+  return first?.delimiter
+}
+
+/** The share of records that have the most frequent number of cells, in steps of a twentieth. The first counts double: a header holds no prose. */
+const scoreOf = (counts: number[]) => {
+  const weights = new Map<number, number>()
+  for (const [index, count] of counts.entries()) weights.set(count, (weights.get(count) ?? 0) + (index ? 1 : headerWeight))
+  const [cells, weight] = [...weights].toSorted((a, b) => b[1] - a[1] || b[0] - a[0])[0] ?? [0, 0]
+  return {cells, share: Math.round((20 * weight) / (counts.length + headerWeight - 1)) / 20}
+}
+
+const cellCounts = (text: string, delimiter: string, {quote = '"', skipRows = 0, comment, cut = false}: ScoreOptions) => {
+  const counts: number[] = []
+  const first = lineStart(text, skipRows)
+  let [cells, recordStart, cellStart, quoted, closedAt] = [1, first, first, false, -1]
+  const close = (end: number) => {
+    if (end > recordStart && !(comment && text.startsWith(comment, recordStart))) counts.push(cells)
+    cells = 1
+    recordStart = cellStart = end + 1
+  }
+  for (let at = first; at < text.length && counts.length < sampleRecords; at++) {
+    const character = text[at]!
+    if (quoted) {
+      if (character === quote) [quoted, closedAt] = [false, at]
+    } else if (character === quote && (at === cellStart || at === closedAt + 1)) quoted = true
+    else if (character === delimiter) {
+      cells++
+      cellStart = at + 1
+    } else if (character === '\n' || character === '\r') close(at)
+  }
+  if (!cut || !counts.length) close(text.length)
+  return counts
+}
+
+const lineStart = (text: string, lines: number) => {
+  const ends = /\r\n|\r|\n/g
+  for (let line = 0; line < lines; line++) if (!ends.exec(text)) return text.length
+  return ends.lastIndex
+}
+
+const commasAreDecimal = (text: string) => !/(^|[^\d]),|,([^\d]|$)/.test(text)

@@ -1,0 +1,130 @@
+import {createHash, type Hash} from 'node:crypto'
+import {once} from 'node:events'
+import {PassThrough, Readable} from 'node:stream'
+import {Refusal} from '../errors.ts'
+import type {Storage} from '../storage.ts'
+import {openCsv} from './csv-file.ts'
+import {type ColumnEvidence, openEvidence, type Ragged} from './evidence.ts'
+import type {Reader, ReaderOptions} from './reader.ts'
+import {resolveReader, type Sniffed, sampleBytes} from './sniff.ts'
+
+export type Upload = {
+  /** On a refusal a Readable is left open and drained, not destroyed, so that an HTTP answer can still go out on its connection. */
+  body: Readable | AsyncIterable<Uint8Array>
+  /** What a person stated; the rest is sniffed from the first 64 KiB. */
+  reader?: ReaderOptions
+  maxBytes: number
+  storage: Storage
+  key: string
+}
+
+export type Intake = {
+  bytes: number
+  sha256: string
+  reader: Reader
+  sniffed: Sniffed
+  columns: ColumnEvidence[]
+  rows: number
+  ragged: Ragged
+}
+
+/**
+ * One pass: every chunk goes to storage, hash, reader and evidence before the next is asked for. The object appears under its key only when
+ * the file was read to its end without a refusal; whatever fails, and when the client goes away (`UPLOAD_BROKEN`), nothing is left.
+ */
+export const takeIn = async (upload: Upload): Promise<Intake> => {
+  const {storage, key} = upload
+  // Its failures are met where they are awaited; the listeners only keep the process alive until then.
+  const stored = new PassThrough().on('error', () => {})
+  const kept = storage.put(key, stored)
+  kept.catch(() => {})
+  const count: Count = {bytes: 0, hash: createHash('sha256')}
+  const chunks = copied(upload, count, stored, kept)
+  try {
+    const findings = await readThrough(chunks, upload.reader)
+    stored.end()
+    await kept
+    return {bytes: count.bytes, sha256: count.hash.digest('hex'), ...findings}
+  } catch (error) {
+    stored.destroy(error as Error)
+    await kept.catch(() => {})
+    await chunks.return()
+    if (upload.body instanceof Readable) upload.body.resume()
+    throw error
+  }
+}
+
+type Count = {bytes: number; hash: Hash}
+
+/** Passes the body on, chunk by chunk, once storage has taken it. */
+async function* copied(
+  {body, maxBytes}: Upload,
+  count: Count,
+  stored: PassThrough,
+  kept: Promise<unknown>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const chunks = body instanceof Readable ? body.iterator({destroyOnReturn: false}) : body
+  for await (const chunk of unbroken(chunks, count)) {
+    count.bytes += chunk.length
+    if (count.bytes > maxBytes) throw tooLarge(maxBytes)
+    count.hash.update(chunk)
+    if (!stored.write(chunk)) await Promise.race([once(stored, 'drain'), kept])
+    yield chunk
+  }
+}
+
+async function* unbroken(chunks: AsyncIterable<Uint8Array>, count: Count) {
+  const iterator = chunks[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const next = await iterator.next().catch(() => {
+        throw new Refusal('UPLOAD_BROKEN', `The upload broke off after ${count.bytes} bytes. Nothing was kept: send the file again`, {
+          bytes: count.bytes,
+        })
+      })
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+const tooLarge = (limit: number) =>
+  new Refusal(
+    'FILE_TOO_LARGE',
+    `The file is larger than the ${limit.toLocaleString('en')} bytes a file may have. Split it and send the parts`,
+    {limit},
+  )
+
+const readThrough = async (chunks: AsyncGenerator<Uint8Array, void, undefined>, stated: ReaderOptions | undefined) => {
+  const {sample, rest} = await sampleOf(chunks)
+  let {reader, sniffed} = resolveReader(sample, stated)
+  const {columns, rows} = await openCsv(rest, reader, {
+    fallback: sniffed.how === 'ascii' ? 'windows-1252' : undefined,
+    onFallback: encoding => {
+      reader = {...reader, encoding}
+      sniffed = {...sniffed, encoding, how: 'fallback'}
+    },
+  })
+  const evidence = openEvidence(columns)
+  for await (const chunk of rows) evidence.add(chunk)
+  return {reader, sniffed, ...evidence.end()}
+}
+
+/** Reads ahead as far as the sniffer needs; `rest` gives the same bytes again and goes on from there. */
+const sampleOf = async (chunks: AsyncGenerator<Uint8Array, void, undefined>) => {
+  const ahead: Uint8Array[] = []
+  let length = 0
+  while (length < sampleBytes) {
+    const next = await chunks.next()
+    if (next.done) break
+    ahead.push(next.value)
+    length += next.value.length
+  }
+  async function* rest() {
+    yield* ahead
+    yield* chunks
+  }
+  return {sample: Buffer.concat(ahead).subarray(0, sampleBytes), rest: rest()}
+}

@@ -1,0 +1,78 @@
+/** `label` is the module's name as the connection names it. */
+export type Module = {apiName: string; label: string}
+
+export type Outcome = 'created' | 'updated' | 'inherited' | 'skipped' | 'refused' | 'failed' | 'unanswered' | 'planned' | 'lookup'
+
+export type OutcomeEntry = {
+  module: string
+  outcome: Outcome
+  recordId: string | null
+  code: string | null
+  message: string | null
+  /** An earlier send of this row's create was never answered, so the record may exist twice. */
+  disclosed?: boolean
+  /** Only `write`, the default, decides the result; what came of a patch or a lookup is told in `Error`. */
+  phase?: 'write' | 'patch' | 'match' | 'lookup'
+  /** The field's name as the connection names it, for a patch or a lookup. */
+  target?: string | null
+}
+
+/** What finally became of one row: one entry per record or lookup. `excluded`: struck by cleaning. */
+export type RowOutcome = {rowNumber: number; excluded?: boolean; entries: OutcomeEntry[]}
+
+export type RowResult = {result: string; records: string[]; error: string}
+
+/** Worst first: the worst of a row's modules is the row's result. */
+const results = ['No answer', 'Failed', 'Written', 'Written before', 'Skipped', '']
+const ranks: Record<Outcome, number> = {
+  unanswered: 0,
+  failed: 1,
+  refused: 1,
+  created: 2,
+  updated: 2,
+  inherited: 3,
+  skipped: 4,
+  planned: 5,
+  lookup: 5,
+}
+const noAnswer = 'The CRM did not answer, so this may or may not have been written'
+const twice = 'A create was sent and never answered, so the record may exist twice'
+
+/** The results columns of one row; several records of one module are joined by `; `. */
+export const resultOf = ({excluded, entries}: RowOutcome, modules: Module[]): RowResult => {
+  let worst = results.length - 1
+  for (const {phase = 'write', outcome} of entries) if (phase === 'write') worst = Math.min(worst, ranks[outcome])
+  const records = modules.map(({apiName}) => recordsOf(entries, apiName))
+  return {result: excluded ? 'Excluded' : results[worst]!, records, error: errorOf(entries, modules)}
+}
+
+const recordsOf = (entries: OutcomeEntry[], apiName: string) => {
+  const ids: string[] = []
+  for (const {module, recordId, phase = 'write'} of entries) {
+    if (phase === 'write' && module === apiName && recordId && !ids.includes(recordId)) ids.push(recordId)
+  }
+  return ids.join('; ')
+}
+
+const errorOf = (entries: OutcomeEntry[], modules: Module[]) => {
+  const sentences = new Set<string>()
+  for (const entry of entries) {
+    const failure = sayFailure(entry)
+    if (failure) sentences.add(placeOf(entry, modules) + failure)
+    if (entry.disclosed) sentences.add(placeOf(entry, modules) + twice)
+  }
+  return [...sentences].join('; ')
+}
+
+const placeOf = ({module, target}: OutcomeEntry, modules: Module[]) => {
+  const label = modules.length > 1 ? modules.find(({apiName}) => apiName === module)?.label : undefined
+  const place = [label, target].filter(Boolean).join(', ')
+  return place && `${place}: `
+}
+
+const sayFailure = ({outcome, code, message}: OutcomeEntry) => {
+  if (outcome === 'created' || outcome === 'updated' || outcome === 'inherited' || outcome === 'planned') return ''
+  const words = message ?? (outcome === 'unanswered' ? noAnswer : '')
+  if (outcome === 'lookup' || !code) return words
+  return words ? `${words} (${code})` : code
+}

@@ -1,0 +1,25 @@
+import {z} from 'zod'
+import {type Job, job} from './queue.ts'
+
+/** Reads a connection's modules and fields from the CRM and keeps them as a snapshot with its diff. One at a time per connection. */
+export const runDiscovery = job({
+  name: 'discovery.run',
+  payload: z.object({org: z.string(), connector: z.string()}),
+  answer: z.object({discovery: z.string(), modules: z.number(), fields: z.number()}),
+  policy: {policy: 'exclusive', retryLimit: 2, retryDelay: 5, expireInSeconds: 900, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  key: ({connector}) => connector,
+})
+
+/**
+ * Says "look at this run". The run's lease is the truth, so a second delivery finds the run held and ends. A run may
+ * outlive its job: the sweep enqueues another one when a lease dies.
+ */
+export const runImport = job({
+  name: 'import.run',
+  payload: z.object({org: z.string(), run: z.string()}),
+  answer: z.object({state: z.enum(['ended', 'held', 'released'])}),
+  policy: {policy: 'short', retryLimit: 0, expireInSeconds: 86_000, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  key: ({run}) => run,
+})
+
+export const jobs: Job[] = [runDiscovery, runImport]

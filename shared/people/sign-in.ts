@@ -1,0 +1,89 @@
+import {createHash, randomBytes} from 'node:crypto'
+import type {Pool} from '../../sql/database.ts'
+import {insertSignIn, type SignInRow, takeSignIn} from '../../sql/sign-ins.ts'
+import type {Config} from '../config.ts'
+import {findAccounts, findHosts} from '../crm/hosts.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import {open, seal} from '../secrets.ts'
+import {keepConnection} from './connection.ts'
+import {authoriseUrl, exchangeCode, readIdentity} from './identity-provider.ts'
+import {admitPerson} from './membership.ts'
+import {findReturnOrigin} from './origins.ts'
+import {openSession} from './session.ts'
+import {readSignedId, signId} from './signed.ts'
+
+type Tools = {db: Pool; config: Config}
+
+/** `browser` is the secret the browser already carries, if any: two windows may sign in at once. */
+type Begin = {dc: string; returnTo: string | undefined; browser: string | null} & (
+  | {purpose: 'session'}
+  | {purpose: 'connect'; org: string; person: string; connectionName: string | null}
+)
+
+/** How long a visit to the identity provider may take. */
+export const visitMinutes = 10
+
+/** Where to send the browser, and the secret it must bring back. */
+export const beginSignIn = async ({db, config}: Tools, begin: Begin): Promise<{url: string; browser: string}> => {
+  const hosts = findHosts(config, begin.dc)
+  if (!hosts)
+    throw new Refusal('INVALID', `There is no data centre ${begin.dc}`, {issues: [{path: ['dc'], message: 'No such data centre'}]})
+  const returnOrigin = findReturnOrigin(config, begin.returnTo)
+  if (!returnOrigin)
+    throw new Refusal('RETURN_NOT_ALLOWED', 'Sessions are not handed to this origin: the operator lists it in RETURN_ORIGINS')
+  const id = newId('sgn')
+  const verifier = randomText()
+  const browser = begin.browser ?? randomText()
+  const {org = null, person = null, connectionName = null} = begin.purpose === 'connect' ? begin : {}
+  const row = {id, purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName}
+  const sealed = seal(config.SECRETS_KEYS, verifier, id)
+  const visit = await insertSignIn(db, {...row, verifier: sealed, browserHash: hash(browser), minutes: visitMinutes})
+  const state = await signId(config.SESSION_KEYS, 'sign-in', visit)
+  return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, state, verifier}), browser}
+}
+
+export type Returned = {
+  state?: string | undefined
+  code?: string | undefined
+  error?: string | undefined
+  accountsServer?: string | undefined
+  browser: string | null
+}
+
+export type Outcome = {origin: string; message: {type: 'lading:session'; token: string} | {type: 'lading:connected'; connectorId: string}}
+
+/** What the page that began the visit is told. Refuses a visit that is used up, late, another browser's or not allowed. */
+export const completeSignIn = async ({db, config}: Tools, returned: Returned): Promise<Outcome> => {
+  const visit = await takeVisit({db, config}, returned)
+  const hosts = returned.accountsServer === undefined ? findHosts(config, visit.dc) : findAccounts(config, returned.accountsServer)
+  if (!hosts)
+    throw new Refusal('SIGN_IN_REFUSED', 'This did not come from a sign-in host of the CRM. Start again from the page you came from')
+  const code = codeOf(returned)
+  const consent = await exchangeCode(config, hosts, {code, verifier: open(config.SECRETS_KEYS, visit.verifier, visit.id)})
+  const identity = await readIdentity(hosts, consent)
+  if (visit.purpose === 'connect') {
+    const connectorId = await db.transaction(tx => keepConnection(tx, config, {visit, consent, identity}))
+    return {origin: visit.returnOrigin, message: {type: 'lading:connected', connectorId}}
+  }
+  const signedIn = await db.transaction(tx => admitPerson(tx, identity))
+  return {origin: visit.returnOrigin, message: {type: 'lading:session', token: await openSession(db, config, signedIn)}}
+}
+
+const takeVisit = async ({db, config}: Tools, {state, browser}: Returned): Promise<SignInRow> => {
+  const id = state === undefined ? null : await readSignedId(config.SESSION_KEYS, 'sign-in', state)
+  const visit = id && browser ? await takeSignIn(db, {id, browserHash: hash(browser)}) : null
+  if (visit) return visit
+  throw new Refusal('SIGN_IN_EXPIRED', 'This sign-in took too long, was already used, or began in another browser. Start again')
+}
+
+const codeOf = ({code, error}: Returned) => {
+  if (error === 'access_denied')
+    throw new Refusal('SIGN_IN_REFUSED', 'You did not allow access in the CRM. Start again if you want to go on')
+  if (error !== undefined || !code)
+    throw new Refusal('SIGN_IN_REFUSED', "The CRM's sign-in refused. Start again, and tell your administrator if it refuses again")
+  return code
+}
+
+const randomText = () => randomBytes(32).toString('base64url')
+const hash = (text: string) => createHash('sha256').update(text).digest()

@@ -1,0 +1,101 @@
+import {randomUUID} from 'node:crypto'
+import {type JobWithMetadata, PgBoss, type Queue as QueuePolicy, type SendOptions} from 'pg-boss'
+import type {z} from 'zod'
+import {type Db, sql, type Tx} from '../sql/database.ts'
+import {insertJob} from '../sql/jobs.ts'
+import type {Code} from './errors.ts'
+import type {Log} from './log.ts'
+
+/** What the API and a worker agree on: name, payload, answer and policy. The handler is the worker's own. */
+// biome-ignore lint/suspicious/noExplicitAny: a catalogue holds jobs of every payload
+export type Job<P extends z.ZodType = any, A extends z.ZodType = any> = {
+  name: string
+  payload: P
+  answer: A
+  policy: Omit<QueuePolicy, 'name'>
+  /** Two jobs of one key are one, as far as the policy says. */
+  key?(payload: z.output<P>): string
+}
+
+export type Queue = PgBoss
+/** How a job that ran to its end is kept: an answer, or a refusal its asker is told. Never rows. */
+export type Settled = {answer: unknown} | {refused: {error: string; code: Code}}
+
+export const job = <P extends z.ZodType, A extends z.ZodType>(declared: Job<P, A>) => declared
+
+/** `upkeep` is for worker processes: they retire dead jobs and expired ones. The API only sends and reads. */
+export const openQueue = async (
+  url: string,
+  jobs: Job[],
+  {log, upkeep, connections = 4}: {log: Log; upkeep: boolean; connections?: number},
+): Promise<Queue> => {
+  const queue = new PgBoss({
+    connectionString: url,
+    max: connections,
+    useListenNotify: upkeep,
+    supervise: upkeep,
+    schedule: false,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'lading-queue',
+  })
+  queue.on('error', error => log.warn({err: error}, 'queue'))
+  await queue.start()
+  for (const {name, policy} of jobs) await queue.createQueue(name, {notify: true, ...policy})
+  return queue
+}
+
+/**
+ * Inside `tx` the job exists only if what it is about does. Answers the job's id: a new one, or that of the job already
+ * there under the same key; null when such a job ended meanwhile.
+ */
+export const enqueue = async <P extends z.ZodType>(
+  queue: Queue,
+  job: Job<P>,
+  payload: z.input<P>,
+  {tx, track = true, ...options}: {tx: Tx; track?: boolean} & Omit<SendOptions, 'db'>,
+): Promise<string | null> => {
+  const data = job.payload.parse(payload) as object & {org: string}
+  const key = job.key?.(data as z.output<P>)
+  const id = randomUUID()
+  const sent = await queue.send(job.name, data, {id, ...(key !== undefined && {singletonKey: key}), db: inside(tx), ...options})
+  if (sent === null) return findLive(queue, job, key!)
+  if (track) await insertJob(tx, {id, org: data.org, queue: job.name})
+  return id
+}
+
+const inside = (tx: Db) => ({
+  executeSql: async (text: string, values: unknown[] = []) => {
+    const {rows} = await tx.query({...sql.unsafe``, sql: text, values: values as never})
+    return {rows: [...rows]}
+  },
+})
+
+const findLive = async (queue: Queue, {name}: Job, key: string) => {
+  const same = await queue.findJobs(name, {key})
+  return same.find(({state}) => state === 'created' || state === 'retry' || state === 'active')?.id ?? null
+}
+
+export type JobState = 'queued' | 'running' | 'done' | 'refused' | 'failed' | 'cancelled'
+
+/** A job as its asker reads it; undefined once the queue has forgotten it. */
+export const readJob = async (queue: Queue, {name, id}: {name: string; id: string}) => {
+  const [found] = await queue.findJobs<object>(name, {id})
+  return found && describe(found)
+}
+
+const describe = ({id, name, state, output, createdOn, startedOn, completedOn}: JobWithMetadata<object>) => {
+  const settled = output as Settled | null
+  const refused = settled && 'refused' in settled ? settled.refused : null
+  return {
+    id,
+    name,
+    state: state === 'completed' ? (refused ? 'refused' : 'done') : STATES[state],
+    result: settled && 'answer' in settled ? settled.answer : null,
+    error: refused ?? (state === 'failed' ? {error: 'The job failed; the log of the worker says why', code: 'INTERNAL'} : null),
+    createdAt: createdOn.toISOString(),
+    startedAt: startedOn?.toISOString() ?? null,
+    endedAt: completedOn?.toISOString() ?? null,
+  }
+}
+
+const STATES: Record<string, JobState> = {created: 'queued', retry: 'queued', active: 'running', cancelled: 'cancelled', failed: 'failed'}

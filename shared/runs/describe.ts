@@ -1,0 +1,44 @@
+import {OUTCOMES, type Outcome} from '../../sql/run-log.ts'
+import type {Run} from '../../sql/runs.ts'
+import type {Snapshot} from '../flows/snapshot.ts'
+
+/** Outcomes that can be a row's last word. */
+const FINAL: Outcome[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
+const countsPerModule = 16
+
+/** A run as the API answers it. `counts` are rows by module and by what has become of them so far. */
+export const describeRun = (run: Run, snapshot: Pick<Snapshot, 'flows' | 'sources' | 'modules'> | null, importId: string | null) => {
+  const counts = Object.fromEntries((snapshot?.modules ?? []).map(({no, apiName}) => [apiName, countsOf(run, no)]))
+  return {
+    id: run.id,
+    importId,
+    connectorId: run.connectorId,
+    state: run.state,
+    dryRun: run.dryRun,
+    declaredRows: run.declaredRows,
+    rowsPerRun: run.rowsLimit,
+    rowsWritten: run.counted,
+    counts,
+    progress: snapshot && progressOf(run, snapshot),
+    stop: run.stop,
+    pause: run.pause,
+    authorisedAt: run.authorisedAt,
+    startedAt: run.startedAt,
+    endedAt: run.endedAt,
+  }
+}
+
+const countsOf = ({counts}: Run, module: number) =>
+  Object.fromEntries(FINAL.map(outcome => [outcome, counts[(module - 1) * countsPerModule + OUTCOMES.indexOf(outcome)] ?? 0]))
+
+/** Rows of all flows together; `etaSeconds` from the rate since the start, null before anything is done. */
+const progressOf = ({counts, startedAt, endedAt}: Run, {flows, sources}: Pick<Snapshot, 'flows' | 'sources'>) => {
+  const done = counts.reduce((sum, count) => sum + count, 0)
+  const total = flows.reduce((sum, {sourceNo}) => sum + sources.find(({no}) => no === sourceNo)!.rows, 0)
+  const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
+  const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
+  const etaSeconds = rowsPerSecond === null || endedAt ? null : Math.max(0, total - done) / rowsPerSecond
+  return {done, total, unit: 'rows', rowsPerSecond: rounded(rowsPerSecond), etaSeconds: rounded(etaSeconds)}
+}
+
+const rounded = (value: number | null) => (value === null ? null : Math.round(value * 10) / 10)

@@ -1,0 +1,107 @@
+import {randomUUID} from 'node:crypto'
+import {once} from 'node:events'
+import {ReadStream} from 'node:fs'
+import {mkdir, open, readdir, rename, rm, stat} from 'node:fs/promises'
+import {dirname, join} from 'node:path'
+import {Readable} from 'node:stream'
+import {Disk} from 'flydrive'
+import {FSDriver} from 'flydrive/drivers/fs'
+
+export type StorageConfig = {directory: string}
+
+export type Storage = {
+  /** Keeps a stream whole or not at all: an object is seen under its key only when every byte is on disk. Answers its size. */
+  put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
+  read(key: string): Promise<Readable>
+  /** Removing what is not there is fine. */
+  remove(key: string): Promise<void>
+  exists(key: string): Promise<boolean>
+  size(key: string): Promise<number>
+  /** Removes what broken uploads left more than an hour ago; answers how many. */
+  sweepTemporary(): Promise<number>
+}
+
+/** No object under this key: it was removed, or never completed. */
+export class StorageMissing extends Error {
+  override name = 'StorageMissing'
+  readonly key: string
+
+  constructor(key: string, options?: ErrorOptions) {
+    super(`Nothing is stored as ${key}`, options)
+    this.key = key
+  }
+}
+
+const temporary = '_temporary'
+const leftoverMs = 60 * 60 * 1000
+const keyShape = /^[a-z][\w-]*(\/[\w-][\w.-]*)+$/i
+
+/** Another driver (S3) joins here, by configuration: it brings a flydrive disk and its own way to put an object whole. */
+export const openStorage = ({directory}: StorageConfig): Storage => {
+  const disk = new Disk(new FSDriver({location: directory, visibility: 'private'}))
+  return {
+    put: (key, stream) => putWhole(disk, directory, checked(key), stream),
+    read: key => readFrom(disk, checked(key)),
+    remove: key => disk.delete(checked(key)),
+    exists: key => disk.exists(checked(key)),
+    size: key => missingOr(key, async () => (await disk.getMetaData(checked(key))).contentLength),
+    sweepTemporary: () => sweep(join(directory, temporary)),
+  }
+}
+
+const checked = (key: string) => {
+  if (keyShape.test(key) && !key.includes('..')) return key
+  throw new Error(`Not a storage key: ${key}`)
+}
+
+const putWhole = async (disk: Disk, directory: string, key: string, stream: AsyncIterable<Uint8Array>) => {
+  const partial = `${temporary}/${randomUUID()}`
+  const path = join(directory, key)
+  try {
+    await disk.putStream(partial, stream instanceof Readable ? stream : Readable.from(stream, {objectMode: false}))
+    const bytes = await flush(join(directory, partial))
+    await mkdir(dirname(path), {recursive: true})
+    // A rename within one file system is atomic; flydrive's own move copies.
+    await rename(join(directory, partial), path)
+    await flush(dirname(path))
+    return bytes
+  } catch (error) {
+    await rm(join(directory, partial), {force: true})
+    throw (error as Error).cause ?? error
+  }
+}
+
+const flush = async (path: string) => {
+  await using file = await open(path, 'r')
+  await file.sync()
+  return (await file.stat()).size
+}
+
+const readFrom = (disk: Disk, key: string) =>
+  missingOr(key, async () => {
+    const stream = await disk.getStream(key)
+    if (stream instanceof ReadStream) await once(stream, 'open')
+    return stream
+  })
+
+const missingOr = async <T>(key: string, act: () => Promise<T>) => {
+  try {
+    return await act()
+  } catch (error) {
+    const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+    throw cause.code === 'ENOENT' ? new StorageMissing(key, {cause}) : cause
+  }
+}
+
+const sweep = async (directory: string) => {
+  let swept = 0
+  const before = Date.now() - leftoverMs
+  for (const name of await readdir(directory).catch(() => [] as string[])) {
+    const path = join(directory, name)
+    const {mtimeMs} = await stat(path).catch(() => ({mtimeMs: Number.POSITIVE_INFINITY}))
+    if (mtimeMs >= before) continue
+    await rm(path, {force: true})
+    swept++
+  }
+  return swept
+}

@@ -1,0 +1,42 @@
+import {prepare} from './database.ts'
+
+type Role = 'operator' | 'builder' | 'admin' | 'owner'
+
+/** What stands behind a bearer, joined: nulls where the person, the org or the membership is gone. */
+type Standing = {
+  id: string
+  personId: string | null
+  email: string | null
+  personName: string | null
+  banned: boolean
+  orgId: string | null
+  orgName: string | null
+  closed: boolean
+  memberRole: Role | null
+}
+export type SessionCaller = Standing & {expired: boolean; sessionRole: Role | null}
+export type TokenCaller = Standing & {expired: boolean; revoked: boolean; stale: boolean}
+
+const standing = `b.id, p.id as "personId", p.email, p.name as "personName", p.banned_at is not null as banned, b.org_id as "orgId",
+  o.name as "orgName", o.closed_at is not null as closed, m.role as "memberRole", coalesce(b.expires_at <= lading_now(), false) as expired`
+const joined = `left join people p on p.id = b.person_id left join orgs o on o.id = b.org_id
+  left join members m on m.org_id = b.org_id and m.person_id = b.person_id`
+
+/** The one query of a request with a session; no row for an unknown one. */
+export const readSessionCaller = prepare<SessionCaller>(
+  'session-caller',
+  `select ${standing}, b.role as "sessionRole" from sessions b ${joined} where b.id = $1`,
+)
+
+/** The one query of a request with an API token, found by the hash of its secret. `stale`: its last use is due to be noted. */
+export const readTokenCaller = prepare<TokenCaller>(
+  'token-caller',
+  `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale
+  from api_tokens b ${joined} where b.hash = $1`,
+)
+
+export const noteTokenUse = prepare<never>(
+  'token-use',
+  `update api_tokens set last_used_at = lading_now()
+  where id = $1 and coalesce(last_used_at < lading_now() - interval '1 minute', true)`,
+)

@@ -1,0 +1,21 @@
+import {z} from 'zod'
+import {type Db, type Hot, prepare, sql} from './database.ts'
+
+/** How a row came by its record. Only one row of a chain may have made or taken a record. */
+export const HOW = {made: 1, taken: 2, updated: 3, matched: 4} as const
+
+/** What rows of the chain already came to, by their match key: it knows our own writes before any search of the CRM does. */
+export const findMatches = (hot: Hot, {chain, module, keys}: {chain: number; module: number; keys: Buffer[]}) =>
+  findMatchesStatement(hot, [chain, module, keys])
+
+const findMatchesStatement = prepare<{key: Buffer; recordId: string}>(
+  'find-matches',
+  `select distinct on (match_key, record_id) match_key as key, record_id as "recordId" from chain_rows
+   where chain_no = $1::bigint and module_no = $2::smallint and match_key = any($3::bytea[])`,
+)
+
+/** Which of these records a row of the chain made or took, and which row. */
+export const listHolders = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
+    select record_id as "recordId", row_key as key from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)

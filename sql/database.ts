@@ -1,0 +1,81 @@
+import pg from 'pg'
+import type {CommonQueryMethods, DatabasePool, DatabaseTransactionConnection, Interceptor, QueryResultRow} from 'slonik'
+import {createPool, createSqlTag, SchemaValidationError} from 'slonik'
+
+export const sql = createSqlTag()
+export type Db = CommonQueryMethods
+export type Tx = DatabaseTransactionConnection
+export type Pool = DatabasePool
+
+/** Every row is checked against the zod shape beside its query, so a wrong column fails in a test and not in a customer's run. */
+const parseRows: Interceptor = {
+  name: 'parse-rows',
+  transformRowAsync: async ({resultParser}, query, row) => {
+    if (!resultParser) return row
+    const result = await resultParser['~standard'].validate(row)
+    if (result.issues) throw new SchemaValidationError(query, row, result.issues)
+    return result.value as QueryResultRow
+  },
+}
+
+/**
+ * Int8 comes back as a number (our counters stay below 2^53) and timestamptz as ISO 8601 UTC with milliseconds.
+ * Connections are not reset between uses: nothing here leaves session state behind (no SET, LISTEN, temp tables or session locks).
+ */
+export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
+  createPool(url, {
+    interceptors: [parseRows],
+    maxPoolSize: connections,
+    statementTimeout: 30_000,
+    idleInTransactionSessionTimeout: 10_000,
+    resetConnection: async () => {},
+    typeParsers: [
+      {name: 'int8', parse: Number},
+      {name: 'timestamptz', parse: text => new Date(text).toISOString()},
+    ],
+  })
+
+/** The few statements that run for every request or batch: prepared once per connection, half the cost of the others. */
+export type Hot = pg.Pool
+
+export const openHot = (url: string, {connections = 4}: {connections?: number} = {}): Hot => {
+  const hot = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: 5_000,
+    statement_timeout: 10_000,
+    query_timeout: 15_000,
+    types: {getTypeParser: (oid: number, format?: unknown) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format as 'text'))},
+  })
+  // An idle connection whose socket dies is dropped by the pool; the next query opens another.
+  hot.on('error', () => {})
+  return hot
+}
+
+const INT8 = 20
+
+/** A named statement: `run(hot, values)` answers its rows. The name is the prepared statement's, so one per text. */
+export const prepare =
+  <Row extends object>(name: string, text: string) =>
+  async (hot: Hot, values: unknown[]): Promise<Row[]> =>
+    (await hot.query<Row>({name, text, values})).rows
+
+/** The SQLSTATE of a database error, wherever it is wrapped; null for anything else. */
+export const sqlStateOf = (error: unknown): string | null => {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code)) return at.code
+  }
+  return null
+}
+
+/**
+ * Whether a statement that failed so may have been committed all the same: the connection or the server went away, or
+ * nobody answered in time. Every other database error means that nothing was done.
+ */
+export const isFateUnknown = (error: unknown) => {
+  const state = sqlStateOf(error)
+  return state === null || state.startsWith('08') || state.startsWith('57P')
+}
+
+/** Gone with the transaction, and worth saying again: deadlocks, serialisation, lock and statement time-outs, no connection left. */
+export const isPassing = (error: unknown) => ['40P01', '40001', '55P03', '57014', '53300'].includes(sqlStateOf(error) ?? '')

@@ -1,0 +1,92 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+const Grant = z.object({
+  refreshSealed: z.string(),
+  accessSealed: z.string().nullable(),
+  /** How long the access token still lives by the database's clock; below zero once it is over. */
+  accessLeftMs: z.number().nullable(),
+  ended: z.boolean(),
+})
+export type GrantRow = z.output<typeof Grant>
+
+const columns = sql.fragment`refresh_sealed as "refreshSealed", access_sealed as "accessSealed", ended_at is not null as ended,
+  (extract(epoch from access_expires_at - lading_now()) * 1000)::float8 as "accessLeftMs"`
+
+/** The sealed tokens of a consent, in place of those of an earlier one. `accessSeconds` is the CRM's `expires_in`. */
+export const keepGrant = (
+  tx: Tx,
+  {
+    connector,
+    refreshSealed,
+    accessSealed,
+    accessSeconds,
+  }: {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number},
+) =>
+  tx.query(sql.type(Empty)`
+    insert into grants (connector_id, refresh_sealed, access_sealed, access_expires_at)
+    values (${connector}, ${refreshSealed}, ${accessSealed}, lading_now() + make_interval(secs => ${accessSeconds}))
+    on conflict (connector_id) do update set refresh_sealed = excluded.refresh_sealed, access_sealed = excluded.access_sealed,
+      access_expires_at = excluded.access_expires_at, ended_at = null`)
+
+export const findGrant = (db: Db, connector: string) =>
+  db.maybeOne(sql.type(Grant)`select ${columns} from grants where connector_id = ${connector}`)
+
+/**
+ * Waits for whoever renews this grant now, in any process, and answers what he left. Held to the end of the transaction.
+ * Fails after `waitSeconds`; a holder that died frees it at once, one that hangs when its idle transaction is ended.
+ */
+export const lockGrant = async (tx: Tx, {connector, waitSeconds}: {connector: string; waitSeconds: number}) => {
+  await tx.query(sql.type(Empty)`select set_config('lock_timeout', ${`${waitSeconds}s`}, true)`)
+  return tx.maybeOne(sql.type(Grant)`select ${columns} from grants where connector_id = ${connector} for update`)
+}
+
+/** Someone else held the grant for all of the time we were ready to wait (SQLSTATE lock_not_available). */
+export const isLockTimeout = (error: unknown) => error instanceof Error && 'code' in error && error.code === '55P03'
+
+export const keepAccess = (
+  tx: Tx,
+  {
+    connector,
+    refreshSealed,
+    accessSealed,
+    accessSeconds,
+  }: {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number},
+) =>
+  tx.query(sql.type(Empty)`
+    update grants set refresh_sealed = ${refreshSealed}, access_sealed = ${accessSealed},
+      access_expires_at = lading_now() + make_interval(secs => ${accessSeconds})
+    where connector_id = ${connector}`)
+
+export const endGrant = (tx: Tx, connector: string) =>
+  tx.query(sql.type(Empty)`
+    update grants set ended_at = lading_now(), access_sealed = null, access_expires_at = null where connector_id = ${connector}`)
+
+/**
+ * Writes one access token into the ledger unless `limit` of them were asked within `windowSeconds`: then answers how long until
+ * the oldest of those leaves the window. The grant's lock makes count and write one step.
+ */
+export const writeMint = (db: Db, {connector, limit, windowSeconds}: {connector: string; limit: number; windowSeconds: number}) =>
+  db.one(sql.type(z.object({waitSeconds: z.number().nullable()}))`
+    with recent as (
+      select minted_at from grant_mints
+      where connector_id = ${connector} and minted_at > lading_now() - make_interval(secs => ${windowSeconds})
+      order by minted_at desc limit ${limit}
+    ), written as (
+      insert into grant_mints (connector_id) select ${connector} where (select count(*) from recent) < ${limit}
+    )
+    select case when count(*) >= ${limit}
+      then greatest(1, ceil(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}))::float8 end as "waitSeconds"
+    from recent`)
+
+/** How long until the oldest of the last `limit` tokens is `windowSeconds` old; at least a second. For a throttle the CRM reports itself. */
+export const readMintWait = (db: Db, {connector, limit, windowSeconds}: {connector: string; limit: number; windowSeconds: number}) =>
+  db.oneFirst(sql.type(z.object({waitSeconds: z.number()}))`
+    select greatest(1, ceil(coalesce(extract(epoch from min(minted_at) - lading_now()) + ${windowSeconds}, 1)))::float8 as "waitSeconds"
+    from (select minted_at from grant_mints where connector_id = ${connector} order by minted_at desc limit ${limit}) as last`)
+
+/** Mints that no count looks at any more. */
+export const forgetMints = (db: Db, {connector, windowSeconds}: {connector: string; windowSeconds: number}) =>
+  db.query(sql.type(Empty)`
+    delete from grant_mints where connector_id = ${connector} and minted_at < lading_now() - make_interval(secs => ${windowSeconds})`)

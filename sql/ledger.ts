@@ -1,0 +1,233 @@
+import {z} from 'zod'
+import {type Db, type Hot, prepare, sql} from './database.ts'
+
+/**
+ * The two statements in the life of a batch. Each is one round trip and leaves no transaction open; each raises LD001 when its
+ * gate is shut, so nothing of it stays. Source of the shape: the house's engine note, part 2.
+ */
+export const GATE_SHUT = 'LD001'
+
+export type Intent = {
+  run: number
+  fence: number
+  batch: number
+  flow: number
+  module: number
+  kind: number
+  rows: {key: string; number: number; attempt: number; target: string | null; witness: boolean}[]
+  /** How long the CRM may take before the send counts as dead, in seconds. */
+  answerSeconds: number
+  leaseSeconds: number
+}
+
+/** T1: meters the rows, keeps the batch as in flight and renews the lease, or raises: fence, lease, stop or limit. */
+export const admit = async (hot: Hot, {run, fence, batch, flow, module, kind, rows, answerSeconds, leaseSeconds}: Intent) => {
+  await admitStatement(hot, [
+    run,
+    fence,
+    batch,
+    flow,
+    module,
+    kind,
+    rows.map(({key}) => key),
+    rows.map(({attempt}) => attempt),
+    rows.map(({number}) => number),
+    rows.map(({target}) => target),
+    rows.map(({witness}) => witness),
+    leaseSeconds,
+    answerSeconds,
+  ])
+}
+
+const admitStatement = prepare(
+  'admit',
+  `with admitted as (
+     insert into admissions (run_no, module_no, row_key, last_attempt)
+     select $1::bigint, $5::smallint, key, attempt from unnest($7::text[], $8::smallint[]) as r(key, attempt) order by key
+     on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt
+       where admissions.last_attempt < excluded.last_attempt
+     returning (xmax = 0) as fresh),
+   head as (
+     update run_heads set counted = counted + (select count(*) from admitted where fresh), next_batch = greatest(next_batch, $3::bigint + 1),
+       lease_until = lading_now() + make_interval(secs => $12::float8)
+     where run_no = $1 and fence = $2::bigint and lease_until > lading_now() and stop is null
+       and counted + (select count(*) from admitted where fresh) <= rows_limit
+     returning 1),
+   sent as (
+     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, sent_at, deadline_at)
+     select $1, $3, $2, $4::smallint, $5, $6::smallint, $7, $8, $9::bigint[], $10::text[], $11::boolean[],
+       lading_now(), lading_now() + make_interval(secs => $13::float8) from head)
+   select case when exists (select from head) then 1 else stop_if('the gate of T1 is shut') end`,
+)
+
+export type LogRow = {
+  key: string
+  flow: number
+  number: number
+  module: number
+  phase: number
+  target: string | null
+  attempt: number
+  recordId: string | null
+  outcome: number
+  code: string | null
+  message: string | null
+}
+export type ChainRow = {module: number; key: string; recordId: string; how: number; matchKey: Buffer | null}
+export type OpenQuestion = {
+  module: number
+  key: string
+  flow: number
+  number: number
+  kind: number
+  target: string | null
+  witness: boolean
+  attempt: number
+}
+type RowName = {module: number; key: string}
+
+export type Settlement = {
+  run: number
+  chain: number
+  fence: number
+  /** One past the last settlement of this fence: a statement repeated after a lost answer changes nothing. */
+  settleNo: number
+  batches: number[]
+  log: LogRow[]
+  released: RowName[]
+  kept: ChainRow[]
+  opened: OpenQuestion[]
+  closed: RowName[]
+  counts: number[]
+  cursor: {flow: number; lowWater: number}
+  answerSeconds: number
+  leaseSeconds: number
+}
+
+/** T2: what became of the rows of some batches (and of rows that needed none): log, meter, record ids, open questions, cursor, at once. */
+export const settle = async (hot: Hot, s: Settlement) => {
+  await settleStatement(hot, [
+    s.run,
+    s.fence,
+    s.settleNo,
+    s.batches,
+    s.log.length,
+    s.leaseSeconds,
+    s.counts,
+    column(s.released, 'module'),
+    column(s.released, 'key'),
+    column(s.log, 'key'),
+    column(s.log, 'flow'),
+    column(s.log, 'number'),
+    column(s.log, 'module'),
+    column(s.log, 'phase'),
+    column(s.log, 'target'),
+    column(s.log, 'attempt'),
+    column(s.log, 'recordId'),
+    column(s.log, 'outcome'),
+    column(s.log, 'code'),
+    column(s.log, 'message'),
+    s.chain,
+    column(s.kept, 'module'),
+    column(s.kept, 'key'),
+    column(s.kept, 'recordId'),
+    column(s.kept, 'how'),
+    column(s.kept, 'matchKey'),
+    column(s.opened, 'module'),
+    column(s.opened, 'key'),
+    column(s.opened, 'flow'),
+    column(s.opened, 'number'),
+    column(s.opened, 'kind'),
+    column(s.opened, 'target'),
+    column(s.opened, 'witness'),
+    column(s.opened, 'attempt'),
+    column(s.closed, 'module'),
+    column(s.closed, 'key'),
+    s.cursor.flow,
+    s.cursor.lowWater,
+    s.answerSeconds,
+  ])
+}
+
+const column = <T, K extends keyof T>(rows: T[], name: K) => rows.map(row => row[name])
+
+const settleStatement = prepare(
+  'settle',
+  `with gone as (delete from sends where run_no = $1::bigint and batch_no = any($4::bigint[]) and fence <= $2::bigint returning 1),
+   freed as (
+     delete from admissions a using unnest($8::smallint[], $9::text[]) as r(module_no, row_key)
+     where a.run_no = $1 and a.module_no = r.module_no and a.row_key = r.row_key returning 1),
+   head as (
+     update run_heads set settle_no = $3::bigint, takeovers = 0, next_seq = next_seq + $5::int, counted = counted - (select count(*) from freed),
+       counts = add_counts(counts, $7::bigint[]), lease_until = lading_now() + make_interval(secs => $6::float8)
+     where run_no = $1 and fence = $2 and lease_until > lading_now() and settle_no = $3 - 1
+       and (select count(*) from gone) = cardinality($4)
+     returning next_seq - $5 as base),
+   logged as (
+     insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message)
+     select $1, base + ord - 1, key, flow, number, module, phase, target, attempt, record_id, outcome, code, message
+     from head, unnest($10::text[], $11::smallint[], $12::bigint[], $13::smallint[], $14::smallint[], $15::text[], $16::smallint[], $17::text[],
+       $18::smallint[], $19::text[], $20::text[])
+       with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
+   kept as (
+     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no)
+     select $21::bigint, module, key, record_id, how, match_key, $1
+     from head, unnest($22::smallint[], $23::text[], $24::text[], $25::smallint[], $26::bytea[]) as k(module, key, record_id, how, match_key)
+     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, how = excluded.how, run_no = excluded.run_no),
+   opened as (
+     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, last_attempt, sent_at, deadline_at)
+     select $21, module, key, $1, flow, number, kind, target, witness, attempt, lading_now(), lading_now() + make_interval(secs => $39::float8)
+     from head, unnest($27::smallint[], $28::text[], $29::smallint[], $30::bigint[], $31::smallint[], $32::text[], $33::boolean[], $34::smallint[])
+       as o(module, key, flow, number, kind, target, witness, attempt)
+     on conflict (chain_no, module_no, row_key) do update set run_no = excluded.run_no, kind = excluded.kind, target = excluded.target,
+       witness = excluded.witness, last_attempt = excluded.last_attempt, sent_at = excluded.sent_at, deadline_at = excluded.deadline_at),
+   closed as (
+     delete from unsettled u using head, unnest($35::smallint[], $36::text[]) as c(module_no, row_key)
+     where u.chain_no = $21 and u.module_no = c.module_no and u.row_key = c.row_key),
+   moved as (
+     update run_cursors set low_water = greatest(low_water, $38::bigint) from head
+     where run_cursors.run_no = $1 and flow_no = $37::smallint and pass = 0)
+   select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`,
+)
+
+/** After a lost answer to T1: was the batch kept? */
+export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: number}) =>
+  (await findSendStatement(hot, [run, batch])).length === 1
+
+const findSendStatement = prepare('find-send', 'select 1 from sends where run_no = $1::bigint and batch_no = $2::bigint')
+
+/** The same attempt goes again after the CRM asked us to wait: its deadline moves, nothing else does. */
+export const moveDeadline = async (
+  hot: Hot,
+  {run, batch, fence, answerSeconds}: {run: number; batch: number; fence: number; answerSeconds: number},
+) => {
+  await moveDeadlineStatement(hot, [run, batch, fence, answerSeconds])
+}
+
+const moveDeadlineStatement = prepare(
+  'move-deadline',
+  `update sends set deadline_at = lading_now() + make_interval(secs => $4::float8) where run_no = $1::bigint and batch_no = $2::bigint and fence = $3::bigint`,
+)
+
+const OpenSend = z.object({
+  batch: z.number(),
+  flow: z.number(),
+  module: z.number(),
+  kind: z.number(),
+  keys: z.array(z.string()),
+  numbers: z.array(z.number()),
+  attempts: z.array(z.number()),
+  targets: z.array(z.string().nullable()),
+  witness: z.array(z.boolean()),
+})
+
+/** What a dead owner left in flight. */
+export const listSends = (db: Db, run: number) =>
+  db.any(sql.type(OpenSend)`
+    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness
+    from sends where run_no = ${run} order by batch_no`)
+
+/** A young table has no statistics, and named statements on it slow down with every row: the engine asks for them itself. */
+export const refreshStatistics = async (hot: Hot) => {
+  await hot.query('analyze admissions, sends, run_log, chain_rows, unsettled')
+}

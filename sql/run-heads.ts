@@ -1,0 +1,81 @@
+import {z} from 'zod'
+import {type Db, type Hot, prepare, sql, type Tx} from './database.ts'
+
+export const Stop = z.object({
+  stopped: z.string(),
+  message: z.string(),
+  rowsPerRun: z.number().optional(),
+  stoppedBy: z.enum(['plan', 'declaration']).optional(),
+  rowsWrittenTotal: z.number().optional(),
+})
+export type Stop = z.infer<typeof Stop>
+
+const Head = z.object({
+  fence: z.number(),
+  leaseLive: z.boolean(),
+  takeovers: z.number(),
+  settleNo: z.number(),
+  nextBatch: z.number(),
+  counted: z.number(),
+  rowsLimit: z.number(),
+  limitBy: z.enum(['plan', 'declaration']),
+  counts: z.array(z.number()),
+  stop: Stop.nullable(),
+})
+export type Head = z.infer<typeof Head>
+
+const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", takeovers, settle_no as "settleNo", next_batch as "nextBatch", counted,
+  rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop`
+
+export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
+  tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)
+
+export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(Head)`select ${columns} from run_heads where run_no = ${run}`)
+
+/** Null while another owner's lease lives. Taking it ends whatever the last owner may still try: the fence has moved. */
+export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: string; seconds: number}) =>
+  db.maybeOne(sql.type(Head)`
+    update run_heads set fence = fence + 1, owner = ${owner}, settle_no = 0, takeovers = takeovers + 1,
+      lease_until = lading_now() + make_interval(secs => ${seconds})
+    where run_no = ${run} and lease_until < lading_now()
+    returning ${columns}`)
+
+/** Null when the lease is no longer ours; otherwise the stop somebody may have asked for. */
+export const renewLease = async (hot: Hot, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
+  (await renewStatement(hot, [run, fence, seconds]))[0] ?? null
+
+const renewStatement = prepare<{stop: Stop | null}>(
+  'renew-lease',
+  `update run_heads set lease_until = lading_now() + make_interval(secs => $3::float8)
+   where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now() returning stop`,
+)
+
+export const releaseLease = (db: Db, {run, fence}: {run: number; fence: number}) =>
+  db.query(sql.type(z.object({}))`
+    update run_heads set lease_until = lading_now(), owner = null where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
+
+/** The first stop stays: it is final for the run. */
+export const writeStop = (db: Db, {run, stop}: {run: number; stop: Stop}) =>
+  db.query(sql.type(z.object({}))`update run_heads set stop = ${sql.jsonb(stop)} where run_no = ${run} and stop is null`)
+
+/** The slow path at the limit: holds the head until the transaction ends, so what it reads stays true. */
+export const lockHead = (tx: Tx, {run, fence}: {run: number; fence: number}) =>
+  tx.maybeOne(sql.type(Head.extend({sendsOpen: z.number()}))`
+    select ${columns}, (select count(*) from sends where sends.run_no = run_heads.run_no) as "sendsOpen"
+    from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for update of run_heads`)
+
+/** How many of these rows the run has not counted yet. */
+export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
+  db.anyFirst(sql.type(z.object({key: z.string()}))`
+    select key from unnest(${sql.array(keys, 'text')}) as key
+    where not exists (select from admissions a where a.run_no = ${run} and a.module_no = ${module} and a.row_key = key)`)
+
+export const countAdmissions = (db: Db, run: number) =>
+  db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from admissions where run_no = ${run}`)
+
+/** In pieces, so that a long run's end holds nothing up. Answers how many went. */
+export const deleteAdmissions = async (db: Db, {run, limit}: {run: number; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    delete from admissions where ctid = any(array(select ctid from admissions where run_no = ${run} limit ${limit}))`)
+  return rowCount
+}

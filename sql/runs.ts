@@ -1,0 +1,103 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+import {Stop} from './run-heads.ts'
+
+export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
+
+const Pause = z.object({code: z.string(), message: z.string()})
+export type Pause = z.infer<typeof Pause>
+
+const Run = z.object({
+  no: z.number(),
+  id: z.string(),
+  org: z.string(),
+  personId: z.string().nullable(),
+  connectorId: z.string().nullable(),
+  importNo: z.number().nullable(),
+  chainNo: z.number().nullable(),
+  dryRun: z.boolean(),
+  declaredRows: z.number(),
+  state: RunState,
+  snapshotNo: z.number().nullable(),
+  jobId: z.string().nullable(),
+  pause: Pause.nullable(),
+  authorisedAt: z.string(),
+  startedAt: z.string().nullable(),
+  endedAt: z.string().nullable(),
+  rowsLimit: z.number(),
+  limitBy: z.enum(['plan', 'declaration']),
+  counted: z.number(),
+  counts: z.array(z.number()),
+  stop: Stop.nullable(),
+})
+export type Run = z.infer<typeof Run>
+
+const select = sql.fragment`
+  select run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", chain_no as "chainNo",
+    dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause,
+    authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
+    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop
+  from runs join run_heads using (run_no)`
+
+type NewRun = {id: string; org: string; person: string | null; connector: string | null; importNo: number | null; declaredRows: number}
+
+/** A chain is named by its first run. */
+export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declaredRows}: NewRun) =>
+  tx.oneFirst(sql.type(z.object({no: z.number()}))`
+    insert into runs (id, org_id, person_id, connector_id, import_no, declared_rows, chain_no)
+    values (${id}, ${org}, ${person}, ${connector}, ${importNo}, ${declaredRows}, currval(pg_get_serial_sequence('runs', 'run_no')))
+    returning run_no as no`)
+
+export const findRun = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id}`)
+
+/** Holds the run's row, so that it is started once. */
+export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
+  tx.maybeOne(sql.type(Run)`${select} where org_id = ${org} and id = ${id} for update of runs`)
+
+/** Newest first. */
+export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
+  db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
+
+export const queueRun = (
+  tx: Tx,
+  {no, connector, importNo, snapshotNo}: {no: number; connector: string; importNo: number; snapshotNo: number},
+) =>
+  tx.query(sql.type(z.object({}))`
+    update runs set state = 'queued', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo} where run_no = ${no}`)
+
+export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>
+  tx.query(sql.type(z.object({}))`update runs set job_id = ${job} where run_no = ${no}`)
+
+/** Only its owner moves a run, so each of these is fenced. */
+const moveRun =
+  (change: ReturnType<typeof sql.fragment>) =>
+  async (db: Db, {no, fence}: {no: number; fence: number}) => {
+    const {rowCount} = await db.query(sql.type(z.object({}))`
+    update runs set ${change} from run_heads h
+    where runs.run_no = ${no} and h.run_no = runs.run_no and h.fence = ${fence} and h.lease_until > lading_now()`)
+    return rowCount === 1
+  }
+
+export const beginRun = moveRun(
+  sql.fragment`state = 'writing', pause = null, resume_at = null, started_at = coalesce(started_at, lading_now())`,
+)
+export const beginClose = moveRun(sql.fragment`state = 'closing', pause = null, resume_at = null`)
+export const endRun = moveRun(sql.fragment`state = 'ended', ended_at = lading_now()`)
+
+export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence: number; pause: Pause; seconds: number}) =>
+  moveRun(sql.fragment`state = 'paused', pause = ${sql.jsonb(pause)}, resume_at = lading_now() + make_interval(secs => ${seconds})`)(db, {
+    no,
+    fence,
+  })
+
+/** Runs that somebody should be working on and nobody is: queued, left by a dead owner, or paused long enough. */
+export const listOrphans = (db: Db, {limit}: {limit: number}) =>
+  db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
+    select id, org_id as org from runs join run_heads using (run_no)
+    where (state in ('queued', 'writing', 'closing') or (state = 'paused' and resume_at < lading_now())) and lease_until < lading_now()
+    order by run_no limit ${limit}`)
+
+/** When the first run of the chain was authorised: a record made before that was not made by it. */
+export const findChainStart = (db: Db, chain: number) =>
+  db.maybeOneFirst(sql.type(z.object({at: z.string()}))`select authorised_at as at from runs where run_no = ${chain}`)

@@ -1,0 +1,48 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Source = z.object({
+  no: z.number(),
+  id: z.string(),
+  name: z.string(),
+  label: z.string(),
+  fileKey: z.string(),
+  sha256: z.string(),
+  bytes: z.number(),
+  reader: z.unknown(),
+  rows: z.number(),
+  evidence: z.unknown(),
+  createdAt: z.string(),
+})
+export type Source = z.infer<typeof Source>
+
+const columns = sql.fragment`source_no as no, id, name, label, file_key as "fileKey", encode(sha256, 'hex') as sha256, bytes, reader, rows, evidence,
+  created_at as "createdAt"`
+
+type NewSource = {
+  importNo: number
+  id: string
+  name: string
+  label: string
+  fileKey: string
+  sha256: string
+  bytes: number
+  reader: unknown
+  rows: number
+  evidence: unknown
+}
+
+/** The caller holds the import, so the next number is free. */
+export const insertSource = (tx: Tx, s: NewSource) =>
+  tx.one(sql.type(Source)`
+    insert into sources (import_no, source_no, id, name, label, file_key, sha256, bytes, reader, rows, evidence)
+    select ${s.importNo}, coalesce(max(source_no), 0) + 1, ${s.id}, ${s.name}, ${s.label}, ${s.fileKey}, decode(${s.sha256}, 'hex'), ${s.bytes},
+      ${sql.jsonb(s.reader as never)}, ${s.rows}, ${sql.jsonb(s.evidence as never)}
+    from sources where import_no = ${s.importNo}
+    returning ${columns}`)
+
+export const listSources = (db: Db, importNo: number) =>
+  db.any(sql.type(Source)`select ${columns} from sources where import_no = ${importNo} order by source_no`)
+
+export const findSource = (db: Db, {importNo, id}: {importNo: number; id: string}) =>
+  db.maybeOne(sql.type(Source)`select ${columns} from sources where import_no = ${importNo} and id = ${id}`)

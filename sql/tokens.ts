@@ -1,0 +1,36 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+const Token = z.object({
+  id: z.string(),
+  name: z.string(),
+  prefix: z.string(),
+  createdBy: z.object({id: z.string(), name: z.string()}).nullable(),
+  createdAt: z.string(),
+  lastUsedAt: z.string().nullable(),
+  expiresAt: z.string().nullable(),
+  revokedAt: z.string().nullable(),
+})
+
+const columns = sql.fragment`api_tokens.id, api_tokens.name, prefix, api_tokens.created_at as "createdAt", last_used_at as "lastUsedAt",
+  expires_at as "expiresAt", revoked_at as "revokedAt",
+  (select jsonb_build_object('id', people.id, 'name', people.name) from people where people.id = person_id) as "createdBy"`
+
+type NewToken = {id: string; org: string; person: string; name: string; prefix: string; hash: Buffer; expiresAt: string | null}
+
+export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expiresAt}: NewToken) =>
+  db.one(sql.type(Token)`
+    insert into api_tokens (id, org_id, person_id, name, prefix, hash, expires_at)
+    values (${id}, ${org}, ${person}, ${name}, ${prefix}, ${sql.binary(hash)}, ${expiresAt}::timestamptz)
+    returning ${columns}`)
+
+/** Every token the org ever issued, newest first. */
+export const listTokens = (db: Db, org: string) =>
+  db.any(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} order by id desc`)
+
+/** Null when the org has no such token; revoking twice keeps the first time. */
+export const revokeToken = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Token)`
+    update api_tokens set revoked_at = coalesce(revoked_at, lading_now())
+    where org_id = ${org} and id = ${id}
+    returning ${columns}`)

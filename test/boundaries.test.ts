@@ -1,0 +1,300 @@
+import {globSync, readFileSync} from 'node:fs'
+import {posix} from 'node:path'
+import {fileURLToPath} from 'node:url'
+import test from 'ava'
+import type {Node, SourceFile} from 'typescript/unstable/ast'
+import * as is from 'typescript/unstable/ast/is'
+import {createVirtualFileSystem} from 'typescript/unstable/fs'
+import {API} from 'typescript/unstable/sync'
+
+/** Who may import whom, who alone may do what, and how long things may be. Each rule is shown a source that breaks it. */
+type Source = {path: string; tree: SourceFile; nodes: Node[]}
+type Finding = {at: Node; says: string}
+type Rule = (source: Source) => Finding[]
+
+const fileLines = 300
+const functionLines = 60
+const handlerLines = 25
+
+const isUnder = (path: string, ...folders: string[]) => folders.some(folder => path === folder || path.startsWith(folder))
+const isTest = (path: string) => isUnder(path, 'test/')
+
+type Import = {at: Node; target: string; names: string[]; typeOnly: boolean}
+
+/** Every way to name another module: import, export from, import() and import types. */
+const importsOf = ({path, nodes}: Source) =>
+  nodes.flatMap((at): Import[] => {
+    if (is.isImportDeclaration(at)) return [importOf(path, at, at.moduleSpecifier, isTypeOnly(at))]
+    if (is.isExportDeclaration(at) && at.moduleSpecifier) return [importOf(path, at, at.moduleSpecifier, at.isTypeOnly)]
+    if (is.isImportTypeNode(at)) return [importOf(path, at, at.argument.forEachChild(child => child) ?? at, true)]
+    if (is.isCallExpression(at) && at.expression.getText() === 'import') return [importOf(path, at, at.arguments[0]!, false)]
+    return []
+  })
+
+const importOf = (path: string, at: Node, specifier: Node, typeOnly: boolean): Import => {
+  const name = specifier.getText().replace(/^['"`]|['"`]$/g, '')
+  const target = name.startsWith('.') ? posix.join(posix.dirname(path), name) : name.replace(/^node:/, '')
+  return {at, target, typeOnly, names: [...at.getText().matchAll(/\w+/g)].map(([word]) => word)}
+}
+
+const isTypeOnly = (node: Node) => /^import\s+type\b/.test(node.getText())
+const isPackage = ({target}: Import, ...names: string[]) => names.some(name => target === name || target.startsWith(`${name}/`))
+
+const folders = ['api/', 'workers/', 'shared/', 'sql/', 'test/']
+const mayImport: Record<string, string[]> = {
+  'api/': ['api/', 'shared/', 'sql/'],
+  'workers/': ['workers/', 'shared/', 'sql/'],
+  'shared/': ['shared/', 'sql/'],
+  'sql/': ['sql/'],
+  'test/': folders,
+}
+
+const importDirection: Rule = source => {
+  const allowed = mayImport[folders.find(folder => source.path.startsWith(folder))!]!
+  const wrong = importsOf(source).filter(({target}) => isUnder(target, ...folders, '../') && !isUnder(target, ...allowed))
+  return wrong.map(({at, target}) => ({at, says: `imports ${target}`}))
+}
+
+/** Clients run in a browser, or on a laptop with no database: of the server they know types alone. */
+const clientsAlone: Rule = source => {
+  if (!isUnder(source.path, 'api/clients/')) return []
+  const wrong = importsOf(source).filter(
+    found =>
+      !found.typeOnly &&
+      ((isUnder(found.target, ...folders) && !isUnder(found.target, 'api/clients/')) || isPackage(found, ...serverPackages)),
+  )
+  return wrong.map(({at, target}) => ({at, says: `imports the server's ${target}`}))
+}
+
+const serverPackages = ['koa', '@koa/router', 'pg', 'pg-boss', 'slonik', 'pino', 'flydrive']
+
+const statement =
+  /^\s*(insert\s+into\s|update\s+\S+(\s+as\s+\S+)?\s+set\s|delete\s+from\s|select\s+(.+\s)?from\s|select\s+\S+\(|with\s+\w+\s+as\s*\(|(create|alter|drop)\s+(or\s+replace\s+)?(unique\s+)?(table|index|type|extension|schema|database|view|function|sequence)\s|truncate\s+\w+\s*;?$|(listen|notify)\s+\w+\s*;?$)/is
+
+/** The CRM has a query language of its own that starts with `select` too. */
+const sqlText: Rule = ({path, nodes, ...rest}) => {
+  if (isUnder(path, 'sql/', 'test/')) return []
+  const drivers = importsOf({path, nodes, ...rest}).filter(found => isPackage(found, 'pg', 'slonik') && !found.typeOnly)
+  const texts = nodes.filter(node => {
+    if (is.isTaggedTemplateExpression(node)) return /^sql\b/.test(node.tag.getText()) && node.template.getText() !== '``'
+    if (isUnder(path, 'shared/crm/') && /^.\s*select\s/i.test(node.getText())) return false
+    return (is.isStringLiteralLikeNode(node) || is.isTemplateHead(node)) && statement.test(node.text)
+  })
+  return [...drivers.map(({at, target}) => ({at, says: `imports ${target}`})), ...texts.map(at => ({at, says: 'holds SQL text'}))]
+}
+
+const environment: Rule = source => {
+  if (isUnder(source.path, 'shared/config.ts', 'test/stack/')) return []
+  const named = importsOf(source).filter(({target, names}) => target === 'process' && names.includes('env'))
+  const read = source.nodes.filter(node => is.isIdentifier(node) && node.text === 'process' && readsEnvironment(node.parent))
+  return [...named.map(({at}) => at), ...read].map(at => ({at, says: 'reads the environment'}))
+}
+
+const readsEnvironment = (parent: Node) =>
+  /^(globalThis\.)?process\s*(\.\s*env\b|\[)/.test(parent.getText()) ||
+  (is.isVariableDeclaration(parent) && /\benv\b/.test(parent.name.getText()))
+
+const queueOwner: Rule = source => {
+  if (isUnder(source.path, 'shared/queue.ts', 'workers/', 'test/')) return []
+  return importsOf(source)
+    .filter(found => isPackage(found, 'pg-boss'))
+    .map(({at}) => ({at, says: 'imports pg-boss'}))
+}
+
+const outboundOwners = [
+  'shared/crm/',
+  'shared/billing/payment-provider.ts',
+  'shared/people/identity-provider.ts',
+  'shared/ai/model.ts',
+  'shared/storage.ts',
+  'shared/fetch-source.ts',
+  'api/clients/',
+]
+
+const outboundCalls: Rule = source => {
+  if (isUnder(source.path, ...outboundOwners, 'test/')) return []
+  const clients = importsOf(source).filter(found => !found.typeOnly && isClient(found))
+  const calls = source.nodes.filter(
+    node => (is.isCallExpression(node) || is.isNewExpression(node)) && outboundCall.test(node.expression.getText()),
+  )
+  return [...clients.map(({at}) => at), ...calls].map(at => ({at, says: 'calls out'}))
+}
+
+const outboundCall = /^((globalThis\.)?fetch|(globalThis\.)?(WebSocket|EventSource)|https?\.(request|get)|createRemoteJWKSet)$/
+const isClient = (found: Import) =>
+  isPackage(found, 'undici', 'flydrive', 'openid-client', 'https', 'http2', 'net', 'tls', 'dgram') ||
+  (found.target === 'http' && ['request', 'get', 'Agent'].some(name => found.names.includes(name)))
+
+const lengthOf = (node: Node, tree: SourceFile) =>
+  tree.getLineAndCharacterOfPosition(node.end).line - tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1
+
+const budgets: Rule = ({path, tree, nodes}) => {
+  const lines = tree.text.trimEnd().split('\n').length
+  const long = nodes.filter(node => isFunction(node) && lengthOf(node, tree) > limitOf(path, node))
+  const says = (at: Node) => `${lengthOf(at, tree)} lines in one function, at most ${limitOf(path, at)}`
+  return [
+    ...(lines > fileLines ? [{at: tree, says: `${lines} lines, at most ${fileLines}`}] : []),
+    ...long.map(at => ({at, says: says(at)})),
+  ]
+}
+
+const limitOf = (path: string, node: Node) => (isUnder(path, 'api/routes/') && isHandler(node) ? handlerLines : functionLines)
+const isFunction = (node: Node) =>
+  is.isArrowFunction(node) ||
+  is.isFunctionExpression(node) ||
+  is.isFunctionDeclaration(node) ||
+  is.isMethodDeclaration(node) ||
+  is.isConstructorDeclaration(node)
+
+/** `async handle(…) {…}` and `handle: async (…) => {…}` alike. */
+const isHandler = (node: Node) =>
+  (is.isMethodDeclaration(node) && node.name.getText() === 'handle') ||
+  (is.isPropertyAssignment(node.parent) && node.parent.name.getText() === 'handle')
+
+const honestTests: Rule = ({path, nodes}) => {
+  if (!isTest(path)) return []
+  const excused = nodes.filter(
+    node => is.isCallExpression(node) && /^test(\.serial)?\.(only|skip|todo|failing)$/.test(node.expression.getText()),
+  )
+  return excused.map(at => ({at, says: `has a ${(at as {expression: Node} & Node).expression.getText()}`}))
+}
+
+const silenced = new RegExp(`(//|/\\*)\\s*@${'ts'}-(ignore|nocheck)`)
+const checkedTypes: Rule = ({tree}) => (silenced.test(tree.text) ? [{at: tree, says: 'switches the type checker off'}] : [])
+
+const rules = {importDirection, clientsAlone, sqlText, environment, queueOwner, outboundCalls, budgets, honestTests, checkedTypes}
+
+const nodesBelow = (node: Node): Node[] => {
+  const found: Node[] = [node]
+  node.forEachChild(child => {
+    found.push(...nodesBelow(child))
+  })
+  return found
+}
+
+/** Reads sources with the compiler's own parser; nothing is resolved or checked, so they need not exist on disk. */
+const parse = (texts: [path: string, text: string][]): Source[] => {
+  const files = Object.fromEntries(texts.map(([path, text], index) => [`/${index}/${path}`, text]))
+  const config = JSON.stringify({files: Object.keys(files), compilerOptions: {noLib: true, noResolve: true, types: []}})
+  const api = new API({cwd: '/', fs: createVirtualFileSystem({...files, '/tsconfig.json': config})})
+  const {program} = api.updateSnapshot({openProject: '/tsconfig.json'}).getProjects()[0]!
+  const parsed = texts.map(([path], index) => {
+    const tree = program.getSourceFile(`/${index}/${path}`)!
+    return {path, tree, nodes: nodesBelow(tree)}
+  })
+  api.close()
+  return parsed
+}
+
+const check = (rule: Rule, sources: Source[]) =>
+  sources.flatMap(source =>
+    rule(source).map(
+      ({at, says}) => `${source.path}:${source.tree.getLineAndCharacterOfPosition(at.getStart(source.tree)).line + 1} ${says}`,
+    ),
+  )
+
+const lines = (count: number) => 'call()\n'.repeat(count)
+
+/** Per rule: sources it must object to, and sources close to them that it must leave alone. */
+const trials: Record<keyof typeof rules, {wrong: [path: string, text: string][]; fine: [path: string, text: string][]}> = {
+  importDirection: {
+    wrong: [
+      ['api/a.ts', `import {b} from '../workers/b.ts'`],
+      ['workers/a.ts', `import type {B} from '../api/b.ts'`],
+      ['shared/deep/a.ts', `export * from '../../api/b.ts'`],
+      ['shared/a.ts', `type B = import('../workers/b.ts').B`],
+      ['sql/a.ts', `const b = await import('../shared/b.ts')`],
+      ['api/c.ts', `import {world} from '../test/world.ts'`],
+      ['shared/b.ts', `import x from '../../elsewhere.ts'`],
+    ],
+    fine: [
+      ['api/a.ts', `import {b} from '../shared/b.ts'\nimport {c} from './routes/c.ts'\nimport Koa from 'koa'`],
+      ['test/a.ts', `import {b} from '../workers/b.ts'`],
+    ],
+  },
+  clientsAlone: {
+    wrong: [
+      ['api/clients/a.ts', `import {routes} from '../app.ts'`],
+      ['api/clients/b.ts', `import {createPool} from 'slonik'`],
+    ],
+    fine: [['api/clients/a.ts', `import type {Run} from '../../shared/run.ts'\nimport {call} from './http.ts'\nimport fs from 'node:fs'`]],
+  },
+  sqlText: {
+    wrong: [
+      ['api/a.ts', 'const a = sql.type(Row)`select 1`'],
+      ['shared/a.ts', 'db.query("Insert into runs values (1)")'],
+      ['workers/a.ts', `const a = \`\\n  update runs set state = \${b}\``],
+      ['shared/b.ts', `const a = 'select id, name\\n from runs'`],
+      ['shared/crm/a.ts', `const a = 'delete from runs'`],
+      ['api/b.ts', `import pg from 'pg'`],
+    ],
+    fine: [
+      ['shared/a.ts', `import type {Pool} from 'slonik'\nconst onOne = 'update', says = 'Update the record, or create one'`],
+      ['shared/crm/a.ts', `const coql = \`select id from \${module} where id in (1)\``],
+      ['sql/a.ts', 'const a = sql.type(Row)`select 1`'],
+    ],
+  },
+  environment: {
+    wrong: [
+      ['api/a.ts', 'const a = process.env.PORT'],
+      ['api/b.ts', `const a = process['env']`],
+      ['test/c.ts', 'const {env} = process'],
+      ['sql/a.ts', `import {env} from 'node:process'`],
+    ],
+    fine: [
+      ['shared/config.ts', 'const a = process.env'],
+      ['test/stack/a.ts', 'const a = process.env'],
+      ['api/a.ts', 'process.exitCode = 1; const {pid} = process'],
+    ],
+  },
+  queueOwner: {
+    wrong: [['api/a.ts', `import type {Job} from 'pg-boss'`]],
+    fine: [['workers/a.ts', `import {PgBoss} from 'pg-boss'`]],
+  },
+  outboundCalls: {
+    wrong: [
+      ['api/a.ts', `await fetch('https://example.org')`],
+      ['workers/a.ts', `import {request} from 'undici'`],
+      ['shared/a.ts', `import http, {request} from 'node:http'`],
+      ['shared/b.ts', `import http from 'node:http'\nhttp.get('http://example.org')`],
+      ['shared/crmish.ts', 'new WebSocket(url)'],
+    ],
+    fine: [
+      ['shared/crm/call.ts', `import {request} from 'undici'`],
+      ['api/server.ts', `import {createServer} from 'node:http'\nconst a = row.fetch()`],
+    ],
+  },
+  budgets: {
+    wrong: [
+      ['shared/a.ts', lines(fileLines + 1)],
+      ['shared/b.ts', `const a = () => {\n${lines(functionLines - 1)}}`],
+      ['api/routes/a.ts', `export default [route({async handle() {\n${lines(handlerLines - 1)}}})]`],
+      ['api/routes/b.ts', `export default [route({handle: async () => {\n${lines(handlerLines - 1)}}})]`],
+    ],
+    fine: [
+      ['shared/a.ts', lines(fileLines)],
+      ['shared/b.ts', `const a = () => {\n${lines(functionLines - 2)}}`],
+      ['api/routes/a.ts', `export default [route({async handle() {\n${lines(handlerLines - 2)}}})]`],
+    ],
+  },
+  honestTests: {
+    wrong: ['only', 'skip', 'serial.todo', 'failing'].map(excuse => ['test/a.test.ts', `test.${excuse}('a', t => t.pass())`]),
+    fine: [['test/a.test.ts', `test.before(async () => {})\ntest('a', t => t.pass())`]],
+  },
+  checkedTypes: {wrong: [['shared/a.ts', `// @${'ts'}-ignore\nconst a = 1`]], fine: [['shared/a.ts', '// plain words']]},
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const paths = globSync('{api,workers,shared,sql,test}/**/*.ts', {cwd: root})
+const sources = parse(paths.map(path => [path, readFileSync(`${root}/${path}`, 'utf8')]))
+const tried = parse(Object.values(trials).flatMap(({wrong, fine}) => [...wrong, ...fine]))
+
+for (const [name, rule] of Object.entries(rules)) {
+  const {wrong, fine} = trials[name as keyof typeof rules]
+  const parsedOf = (trial: [path: string, text: string]) => tried.find(({path, tree}) => path === trial[0] && tree.text === trial[1])!
+  test(`${name} holds for the repository`, t => t.deepEqual(check(rule, sources), []))
+  test(`${name} objects to every source that breaks it, and to no other`, t => {
+    for (const trial of wrong) t.not(check(rule, [parsedOf(trial)]).length, 0, trial.join(': '))
+    t.deepEqual(check(rule, fine.map(parsedOf)), [])
+  })
+}

@@ -1,0 +1,31 @@
+import {Readable} from 'node:stream'
+import type {ReadableStream} from 'node:stream/web'
+
+export type Answered = {status: number; headers: Headers; body: any; text: string}
+export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>
+
+/** A plain object is sent as JSON; text, bytes and streams as they are. Redirects are answers here. */
+export const openCalls =
+  (base: string) =>
+  (bearer: string | null): Call =>
+  async (method, path, body, headers = {}) => {
+    const isJson = isPlain(body)
+    const response = await fetch(base + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(bearer !== null && {authorization: `Bearer ${bearer}`}),
+        ...(isJson && {'content-type': 'application/json'}),
+        ...headers,
+      },
+      ...(body !== undefined && {body: isJson ? JSON.stringify(body) : toBody(body), duplex: 'half'}),
+    } as RequestInit)
+    const text = await response.text()
+    const type = response.headers.get('content-type') ?? ''
+    return {status: response.status, headers: response.headers, text, body: type.includes('json') && text ? JSON.parse(text) : text}
+  }
+
+const isPlain = (body: unknown) =>
+  body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array) && !(body instanceof Readable) && !(body instanceof Blob)
+
+const toBody = (body: unknown) => (body instanceof Readable ? (Readable.toWeb(body) as ReadableStream) : body)

@@ -1,0 +1,21 @@
+import {openCsv, type Row} from '../../../shared/imports/csv-file.ts'
+import {Reader, type ReaderOptions} from '../../../shared/imports/reader.ts'
+
+/** The bytes as a stream that gives them out in pieces of this size. */
+export async function* inPieces(content: string | Uint8Array, size = 65_536): AsyncGenerator<Uint8Array, void, undefined> {
+  const bytes = Buffer.from(content)
+  for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size)
+}
+
+export const readAll = async (bytes: AsyncIterable<Uint8Array>, options: ReaderOptions = {}) => {
+  const file = await openCsv(bytes, Reader.parse(options))
+  const rows: Row[] = []
+  for await (const chunk of file.rows) rows.push(...chunk)
+  return {columns: file.columns, rows, cells: rows.map(row => row.cells)}
+}
+
+export const collect = async (chunks: AsyncIterable<Uint8Array>) => {
+  const parts: Uint8Array[] = []
+  for await (const chunk of chunks) parts.push(chunk)
+  return Buffer.concat(parts)
+}

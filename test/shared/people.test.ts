@@ -1,0 +1,134 @@
+import {randomBytes} from 'node:crypto'
+import test from 'ava'
+import {SignJWT} from 'jose'
+import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
+import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/people/api-token.ts'
+import {findReturnOrigin, listOrigins} from '../../shared/people/origins.ts'
+import {isAtLeast, lowerOf, ROLES} from '../../shared/people/roles.ts'
+import {readSignedId, signId} from '../../shared/people/signed.ts'
+
+const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+const ring = [{id: 'k1', key: randomBytes(32)}]
+
+test('a role accepts every higher one', t => {
+  for (const [at, role] of ROLES.entries()) {
+    for (const [rank, needed] of ROLES.entries()) {
+      t.is(isAtLeast(role, needed), at >= rank, `${role} for ${needed}`)
+      t.is(lowerOf(role, needed), ROLES[Math.min(at, rank)])
+    }
+  }
+})
+
+test('a secret has our prefix, 256 random bits and a checksum', t => {
+  const {secret, hash, prefix} = mintSecret()
+  t.regex(secret, /^lading_[0-9A-Za-z]{49}$/)
+  t.true(secret.startsWith(prefix) && prefix.length < 12)
+  t.deepEqual(hashSecret(secret), hash)
+  t.true(isWellFormed(secret) && looksLikeSecret(secret))
+  t.not(mintSecret().secret, secret)
+})
+
+test('any single typing error in a secret is found without asking the database', t => {
+  const {secret} = mintSecret()
+  for (let at = 0; at < secret.length; at++) {
+    const wrong = secret[at] === 'x' ? 'y' : 'x'
+    t.false(isWellFormed(secret.slice(0, at) + wrong + secret.slice(at + 1)), `at ${at}`)
+  }
+  t.false(isWellFormed(secret.slice(0, -1)))
+})
+
+test('a signed id is read back as the kind it was signed as, and as no other', async t => {
+  const text = await signId(ring, 'session', {id: 'ses_1', expiresAt})
+  t.is(await readSignedId(ring, 'session', text), 'ses_1')
+  t.is(await readSignedId(ring, 'sign-in', text), null)
+})
+
+test('the signing key turns without ending sessions', async t => {
+  const text = await signId(ring, 'session', {id: 'ses_1', expiresAt})
+  const next = {id: 'k2', key: randomBytes(32)}
+  t.is(await readSignedId([next, ...ring], 'session', text), 'ses_1')
+  t.is(await readSignedId([next], 'session', text), null)
+  t.is(await readSignedId([{...next, id: 'k1'}], 'session', text), null)
+})
+
+test('the algorithm, type, issuer and audience are ours or nothing is read', async t => {
+  const {key} = ring[0]!
+  const good = {alg: 'HS256', typ: 'lading-session+jwt', kid: 'k1'}
+  const sign = (header: object, {iss = 'lading', aud = 'session'} = {}) =>
+    new SignJWT()
+      .setProtectedHeader(header as typeof good)
+      .setIssuer(iss)
+      .setAudience(aud)
+      .setSubject('ses_1')
+      .sign(key)
+  t.is(await readSignedId(ring, 'session', await sign(good)), 'ses_1')
+  for (const header of [
+    {...good, alg: 'HS384'},
+    {...good, typ: 'JWT'},
+    {alg: 'HS256', kid: 'k1'},
+    {...good, kid: 'k9'},
+  ]) {
+    t.is(await readSignedId(ring, 'session', await sign(header).catch(() => 'none')), null, JSON.stringify(header))
+  }
+  t.is(await readSignedId(ring, 'session', await sign(good, {iss: 'someone'})), null)
+  t.is(await readSignedId(ring, 'session', await sign(good, {aud: 'sign-in'})), null)
+  const [, payload] = (await sign(good)).split('.')
+  const unsigned = `${Buffer.from(JSON.stringify({...good, alg: 'none'})).toString('base64url')}.${payload}.`
+  t.is(await readSignedId(ring, 'session', unsigned), null)
+})
+
+test('a signed id that expired is not read', async t => {
+  const text = await signId(ring, 'session', {id: 'ses_1', expiresAt: new Date(Date.now() - 120_000).toISOString()})
+  t.is(await readSignedId(ring, 'session', text), null)
+})
+
+const pages = {
+  PUBLIC_URL: 'https://lading.example.org/app',
+  RETURN_ORIGINS: ['https://Widget.Example.org:443/', 'http://localhost:3000', 'nonsense'],
+}
+
+test('a return is allowed by its exact origin', t => {
+  t.deepEqual(listOrigins(pages), ['https://lading.example.org', 'https://widget.example.org', 'http://localhost:3000'])
+  t.is(findReturnOrigin(pages, 'https://widget.example.org/any/page?x=1'), 'https://widget.example.org')
+  t.is(findReturnOrigin(pages, undefined), 'https://lading.example.org')
+})
+
+test('what only looks like an allowed origin is not', t => {
+  const hostile = [
+    'https://widget.example.org.evil.org',
+    'https://widget.example.org@evil.org',
+    'https://evil.org/https://widget.example.org',
+    'http://widget.example.org',
+    'https://widget.example.org:444',
+    'https://sub.widget.example.org',
+    'javascript:alert(1)//https://widget.example.org',
+    'data:text/html,x',
+    '//widget.example.org',
+    'null',
+    '*',
+    '',
+  ]
+  for (const given of hostile) t.is(findReturnOrigin(pages, given), null, given)
+})
+
+test('every data centre has hosts of its own, and the stand-in exists only where it is configured', t => {
+  t.is(findHosts({CRM_STANDIN_URL: undefined}, 'local'), undefined)
+  t.is(findHosts({CRM_STANDIN_URL: 'http://127.0.0.1:4010/'}, 'local')?.accounts, 'http://127.0.0.1:4010')
+  const hosts = listHosts({CRM_STANDIN_URL: undefined})
+  t.is(new Set(hosts.flatMap(({dc, accounts, apiDomain}) => [dc, accounts, apiDomain])).size, hosts.length * 3)
+})
+
+test('only the table is taken for a sign-in host, and only a data centre’s own names for its API', t => {
+  const place = {CRM_STANDIN_URL: undefined}
+  t.is(findAccounts(place, 'https://accounts.zoho.eu')?.dc, 'eu')
+  for (const given of ['https://accounts.zoho.eu.evil.org', 'http://accounts.zoho.eu', 'https://accounts.zoho.eu@evil.org', '']) {
+    t.is(findAccounts(place, given), undefined, given)
+  }
+  const eu = findHosts(place, 'eu')!
+  t.true(isApiDomain(eu, 'https://www.zohoapis.eu') && isApiDomain(eu, 'https://sandbox.zohoapis.eu'))
+  t.false(
+    isApiDomain(eu, 'https://www.zohoapis.com') ||
+      isApiDomain(eu, 'https://evil.zohoapis.eu') ||
+      isApiDomain(eu, 'https://www.zohoapis.eu.evil.org'),
+  )
+})

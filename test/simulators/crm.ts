@@ -1,0 +1,43 @@
+import type {AddressInfo} from 'node:net'
+import {runAlone} from './crm/command-line.ts'
+import {openServer} from './crm/server.ts'
+import {openSnapshot} from './crm/snapshot.ts'
+import {createStandIn, type StandIn} from './crm/stand-in.ts'
+import type {WorldOptions} from './crm/world.ts'
+
+export type CrmOptions = WorldOptions & {
+  /** 0, the default, takes any free port. */
+  port?: number
+  /** Serves /__sim. */
+  control?: boolean
+  /** A file the state is kept in between starts. */
+  snapshot?: string
+}
+
+export type CrmStandIn = Omit<StandIn, 'world' | 'changed'> & {
+  url: string
+  port: number
+  /** Ends every call and closes the port; the snapshot is written once more. */
+  stop: () => Promise<void>
+}
+
+/** Starts the CRM's stand-in on the loopback interface. */
+export const startCrm = async ({port = 0, control = false, snapshot, ...options}: CrmOptions = {}): Promise<CrmStandIn> => {
+  let changed = () => {}
+  const standIn = createStandIn(options, () => changed())
+  const kept = snapshot === undefined ? null : openSnapshot(standIn, snapshot)
+  if (kept) changed = kept.changed
+  const server = await openServer(standIn, {port, control})
+  const stop = async () => {
+    standIn.release()
+    const {promise, resolve} = Promise.withResolvers<void>()
+    server.close(() => resolve())
+    server.closeAllConnections()
+    await promise
+    kept?.close()
+  }
+  const address = server.address() as AddressInfo
+  return Object.assign(standIn, {url: standIn.world.baseUrl, port: address.port, stop})
+}
+
+if (import.meta.main) await runAlone(startCrm)

@@ -1,0 +1,75 @@
+import type {IncomingHttpHeaders} from 'node:http'
+import {CallRefused, type Refusal, refuse} from './answers.ts'
+import type {Module} from './modules.ts'
+import type {Org, User} from './org.ts'
+import type {World} from './world.ts'
+
+/** One call to the CRM, as its handlers see it. */
+export type Call = {
+  world: World
+  method: string
+  path: string
+  segments: string[]
+  query: URLSearchParams
+  headers: IncomingHttpHeaders
+  body: string
+  /** The body read as JSON, once asked for. */
+  json?: unknown
+  org: Org
+  user: User
+  clientId: string
+  /** What a fault asks of the write: records refused by index, and the clock's skew. */
+  refusals: Map<number, Refusal> | null
+  skewMs: number
+  /** Set by writes: the request changed data. */
+  committed: boolean
+}
+
+export const moduleOf = (call: Call, name: string, index = 0): Module => {
+  const module = call.org.modules.get(name)
+  if (module && module.spec.apiSupported !== false) return module
+  throw new CallRefused(refuse(400, 'INVALID_MODULE', {resource_path_index: index}))
+}
+
+export const numberParam = (call: Call, name: string, fallback: number, {most}: {most?: number} = {}): number => {
+  const text = call.query.get(name)
+  if (text === null || text === '') return fallback
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1 || (most !== undefined && value > most)) {
+    throw new CallRefused(refuse(400, 'INVALID_DATA', {param_name: name, ...(most === undefined ? {} : {maximum_length: most})}))
+  }
+  return value
+}
+
+export const listParam = (call: Call, name: string): string[] => {
+  const text = call.query.get(name) ?? ''
+  return text
+    .split(',')
+    .map(one => one.trim())
+    .filter(Boolean)
+}
+
+/** An instant in a header, as `If-Modified-Since`. */
+export const headerInstant = (call: Call, name: string): number | null => {
+  const value = call.headers[name]
+  if (typeof value !== 'string') return null
+  const ms = Date.parse(value)
+  if (Number.isNaN(ms)) throw new CallRefused(refuse(400, 'INVALID_DATA', {param_name: name}))
+  return ms
+}
+
+export const isId = (text: string) => /^\d{1,19}$/.test(text)
+
+/** The body as JSON, read once; undefined when it is none. Writes keep parts of it as they are. */
+export const jsonOf = (call: Call): unknown => {
+  if (!('json' in call)) call.json = parse(call.body)
+  return call.json
+}
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,133 @@
+import {CallRefused, refuse} from './answers.ts'
+import {type Comparable, compare, type Family, isEmpty, literalFor, type Predicate} from './conditions.ts'
+import {type Path, resolve} from './coql-columns.ts'
+import type {Condition, Expression, Operator} from './coql-parser.ts'
+import type {Module} from './modules.ts'
+import type {Org} from './org.ts'
+import {lazyIndex, type Rec} from './store.ts'
+
+const ordering: Operator[] = ['<', '<=', '>', '>=', 'between', 'not between']
+
+export const createPredicate = (org: Org, module: Module, expression: Expression): Predicate => {
+  if (expression.kind === 'condition') return createTest(org, module, expression)
+  const parts = expression.parts.map(part => createPredicate(org, module, part))
+  return expression.kind === 'and' ? rec => parts.every(part => part(rec)) : rec => parts.some(part => part(rec))
+}
+
+/** The records an index offers: of the best condition of an `and`, of both sides of an `or`; null when there is none. */
+export const candidates = (org: Org, module: Module, expression: Expression): Set<Rec> | null => {
+  if (expression.kind === 'condition') return indexed(org, module, expression)
+  if (expression.kind === 'and') return bestOffer(org, module, expression.parts)
+  const offers = expression.parts.map(part => candidates(org, module, part))
+  return offers.every(offer => offer !== null) ? offers.reduce((all, offer) => all.union(offer)) : null
+}
+
+const fewEnough = 200
+
+/** The smallest offer; a small one ends the looking, since each look may build an index. */
+const bestOffer = (org: Org, module: Module, parts: Expression[]): Set<Rec> | null => {
+  let best: Set<Rec> | null = null
+  for (const part of parts) {
+    const offer = candidates(org, module, part)
+    if (offer && (!best || offer.size < best.size)) best = offer
+    if (best && best.size <= fewEnough) break
+  }
+  return best
+}
+
+const indexed = (org: Org, module: Module, {column, operator, values}: Condition): Set<Rec> | null => {
+  if (operator !== '=' && operator !== 'in') return null
+  const path = resolve(org, module, column)
+  if (!path.isOwn) return null
+  if (path.field === null) return new Set(values.map(value => module.store.byId.get(String(value))).filter(rec => rec !== undefined))
+  const name = path.field.name === 'Parent_Id' ? '$parent' : path.field.name
+  if (!isIndexable(path)) return null
+  const unique = module.store.uniques.get(name)
+  const index = unique?.fold ? unique : lazyIndex(module.store, name)
+  const found = new Set<Rec>()
+  for (const value of values) for (const rec of index.find(literalFor(path.family, value))) found.add(rec)
+  return found
+}
+
+const systemNames = ['Owner', 'Created_By', 'Modified_By', 'Created_Time', 'Modified_Time', 'Record_Status__s', 'Locked__s']
+
+/** Kept values only: computed and system ones change without the index hearing of it. */
+const isIndexable = ({field, family}: Path) =>
+  field !== null && !field.spec.formula && !systemNames.includes(field.name) && family !== 'list' && family !== 'boolean'
+
+const createTest = (org: Org, module: Module, condition: Condition): Predicate => {
+  const path = resolve(org, module, condition.column)
+  const {operator} = condition
+  checkOperator(path, operator)
+  const {raw} = path
+  if (operator === 'is null') return rec => isEmpty(raw(rec))
+  if (operator === 'is not null') return rec => !isEmpty(raw(rec))
+  const values = condition.values.map(value => literalOf(path, value, operator))
+  const test = testOf(operator, values, !org.switches.coqlCaseSensitive)
+  if (path.family !== 'list') return rec => test(raw(rec))
+  return rec => {
+    const held = raw(rec)
+    return Array.isArray(held) ? held.some(test) : test(null)
+  }
+}
+
+const testOf = (operator: Operator, values: Comparable[], fold: boolean): ((value: unknown) => boolean) => {
+  const [first, second] = values
+  const keys = new Set(values.map(value => keyOf(value, fold)))
+  const pattern = operator.endsWith('like') ? likePattern(String(first), fold) : null
+  switch (operator) {
+    case '=':
+    case 'in':
+      return value => !isEmpty(value) && keys.has(keyOf(value, fold))
+    case '!=':
+    case 'not in':
+      return value => isEmpty(value) || !keys.has(keyOf(value, fold))
+    case 'like':
+      return value => typeof value === 'string' && pattern!.test(value)
+    case 'not like':
+      return value => typeof value !== 'string' || !pattern!.test(value)
+    case 'between':
+      return value => !isEmpty(value) && compare(value, first, fold) >= 0 && compare(value, second, fold) <= 0
+    case 'not between':
+      return value => !isEmpty(value) && (compare(value, first, fold) < 0 || compare(value, second, fold) > 0)
+    case '<':
+      return value => !isEmpty(value) && compare(value, first, fold) < 0
+    case '<=':
+      return value => !isEmpty(value) && compare(value, first, fold) <= 0
+    case '>':
+      return value => !isEmpty(value) && compare(value, first, fold) > 0
+    default:
+      return value => !isEmpty(value) && compare(value, first, fold) >= 0
+  }
+}
+
+const keyOf = (value: unknown, fold: boolean) => (typeof value === 'string' && fold ? value.toLowerCase() : value)
+
+/** `%` stands for anything. */
+const likePattern = (text: string, fold: boolean) => {
+  const source = text
+    .split('%')
+    .map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('.*')
+  return new RegExp(`^${source}$`, fold ? 'is' : 's')
+}
+
+const checkOperator = ({name, field, family}: Path, operator: Operator) => {
+  const isText = family === 'text' || family === 'list'
+  const isMultiline = field?.type === 'textarea'
+  const isWrong =
+    isMultiline ||
+    (operator.endsWith('like') && !isText) ||
+    (ordering.includes(operator) && (['boolean', 'list'] as Family[]).includes(family)) ||
+    (ordering.includes(operator) && family === 'id' && field !== null)
+  if (!isWrong) return
+  const reason = isMultiline ? 'multi-line fields are not supported in the criteria' : 'the operator is not supported for the column'
+  throw new CallRefused(refuse(400, 'INVALID_QUERY', {reason, column_name: name, operator}))
+}
+
+const literalOf = (path: Path, value: string | number | boolean, operator: Operator): Comparable => {
+  const literal = literalFor(path.family, value)
+  if (literal !== undefined) return literal
+  const details = {reason: `the value is not of the type ${path.field?.type ?? 'bigint'}`, column_name: path.name, operator}
+  throw new CallRefused(refuse(400, 'INVALID_QUERY', details, 'value given seems to be invalid for the column'))
+}

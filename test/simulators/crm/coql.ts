@@ -1,0 +1,125 @@
+import {type Answer, CallRefused, nothing, ok, refuse} from './answers.ts'
+import {type Call, jsonOf} from './call.ts'
+import {compare, type Predicate} from './conditions.ts'
+import {aggregate} from './coql-aggregates.ts'
+import {type Path, resolve} from './coql-columns.ts'
+import {type Condition, type Expression, parseQuery, type Query} from './coql-parser.ts'
+import {candidates, createPredicate} from './coql-where.ts'
+import {coqlCost} from './credits.ts'
+import type {Module} from './modules.ts'
+import {live, type Rec} from './store.ts'
+
+const limits = {rows: 2000, byDefault: 200, offset: 100_000, columns: 50, conditions: 25, order: 10}
+
+export const queryRecords = (call: Call): Answer => {
+  const query = readQuery(call)
+  const module = call.org.modules.get(query.module)
+  if (!module || module.spec.apiSupported === false) throw new CallRefused(refuse(400, 'INVALID_MODULE', {}))
+  checkLimits(call, query)
+  const columns = query.columns.map(column => ({...column, path: resolve(call.org, module, column.name)}))
+  refuseDoubles(query.columns.map(column => `${column.aggregate ?? ''} ${column.name}`))
+  refuseDoubles(query.orderBy.map(order => ` ${order.name}`))
+  const matches = findMatches(call, module, query)
+  if (columns.some(column => column.aggregate)) return ok({data: [aggregate(columns, [...matches])], info: {count: 1, more_records: false}})
+  const limit = query.limit ?? limits.byDefault
+  const window = slice(order(call, module, query, matches), query.offset, limit + 1)
+  if (window.length === 0) return nothing()
+  const data = window.slice(0, limit).map(rec => readRow(columns, rec, call.user.timeZone))
+  return ok({data, info: {count: data.length, more_records: window.length > limit}})
+}
+
+/** By the LIMIT asked for; a query that cannot be read costs what the smallest does. */
+export const costOfQuery = (call: Call): number => {
+  try {
+    return coqlCost(readQuery(call).limit ?? limits.byDefault)
+  } catch {
+    return 1
+  }
+}
+
+const readQuery = (call: Call): Query => {
+  const body = jsonOf(call) as {select_query?: unknown} | null | undefined
+  if (typeof body !== 'object' || body === null) {
+    throw new CallRefused(refuse(400, 'INVALID_DATA', {expected_data_type: 'jsonobject', api_name: 'body', json_path: '$'}))
+  }
+  if (body.select_query === undefined) throw new CallRefused(refuse(400, 'MANDATORY_NOT_FOUND', {api_name: 'select_query'}))
+  if (typeof body.select_query !== 'string') {
+    const details = {expected_data_type: 'text', api_name: 'select_query', json_path: '$.select_query'}
+    throw new CallRefused(refuse(400, 'INVALID_DATA', details))
+  }
+  const {coqlPairs: pairs, coqlNeedsWhere: needsWhere} = call.org.switches
+  return parseQuery(body.select_query, {pairs, needsWhere})
+}
+
+const checkLimits = (call: Call, query: Query) => {
+  const exceeded = (clause: string, limit: number) => new CallRefused(refuse(400, 'LIMIT_EXCEEDED', {clause, limit}))
+  if (query.limit !== null && (query.limit > limits.rows || query.limit < 1)) throw exceeded('limit', limits.rows)
+  if (query.offset > limits.offset) throw exceeded('offset', limits.offset)
+  if (query.columns.length > limits.columns) throw exceeded('select', limits.columns)
+  if (query.orderBy.length > limits.order) throw exceeded('order by', limits.order)
+  const conditions = query.where ? flatten(query.where) : []
+  if (conditions.length > limits.conditions) throw exceeded('where', limits.conditions)
+  const {coqlInLimit, coqlRefusedColumns} = call.org.switches
+  for (const {column, operator, values} of conditions) {
+    if (values.length > coqlInLimit) throw exceeded('in', coqlInLimit)
+    if (!coqlRefusedColumns.includes(column)) continue
+    throw new CallRefused(
+      refuse(400, 'INVALID_QUERY', {reason: 'the column is not supported in the criteria', column_name: column, operator}),
+    )
+  }
+}
+
+const flatten = (expression: Expression): Condition[] =>
+  expression.kind === 'condition' ? [expression] : expression.parts.flatMap(flatten)
+
+const refuseDoubles = (names: string[]) => {
+  const double = names.find((name, index) => names.indexOf(name) !== index)
+  if (double === undefined) return
+  throw new CallRefused(refuse(400, 'DUPLICATE_DATA', {column_name: double.split(' ')[1]}))
+}
+
+/** Through an index where one of the joined conditions can use it, else over every record; always checked again. */
+const findMatches = (call: Call, module: Module, query: Query): Iterable<Rec> => {
+  if (query.where === null) return live(module.store)
+  const isMatch = createPredicate(call.org, module, query.where)
+  const narrowed = candidates(call.org, module, query.where)
+  if (narrowed === null) return filter(live(module.store), isMatch)
+  return [...narrowed].filter(isMatch).sort((one, other) => (one.id < other.id ? -1 : 1))
+}
+
+function* filter(recs: Iterable<Rec>, isMatch: Predicate): Generator<Rec> {
+  for (const rec of recs) if (isMatch(rec)) yield rec
+}
+
+/** By record id unless told otherwise; empty values come first going up. */
+const order = (call: Call, module: Module, query: Query, recs: Iterable<Rec>): Iterable<Rec> => {
+  if (query.orderBy.length === 0) return recs
+  const keys = query.orderBy.map(({name, isUp}) => ({path: resolve(call.org, module, name), sign: isUp ? 1 : -1}))
+  return [...recs].sort((one, other) => {
+    for (const {path, sign} of keys) {
+      const [left, right] = [path.raw(one), path.raw(other)]
+      const order = left === null ? (right === null ? 0 : -1) : right === null ? 1 : compare(left, right, true)
+      if (order !== 0) return order * sign
+    }
+    return one.id < other.id ? -1 : 1
+  })
+}
+
+const slice = (recs: Iterable<Rec>, skip: number, count: number): Rec[] => {
+  const taken: Rec[] = []
+  let passed = 0
+  for (const rec of recs) {
+    if (passed++ < skip) continue
+    taken.push(rec)
+    if (taken.length === count) break
+  }
+  return taken
+}
+
+/** The columns asked for, under their own or given names, and always the id. */
+const readRow = (columns: {name: string; alias: string | null; path: Path}[], rec: Rec, zone: string) => {
+  const row: Record<string, unknown> = {}
+  for (const {name, alias, path} of columns) row[alias ?? name] = path.read(rec, zone)
+  row.id ??= rec.id
+  return row
+}

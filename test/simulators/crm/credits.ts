@@ -1,0 +1,101 @@
+import type {Clock} from './clock.ts'
+import type {Edition} from './schema.ts'
+
+const dayMs = 24 * 3600_000
+
+/** What a call costs, as data; everything else is one credit. */
+export const costs = {
+  call: 1,
+  recordsPerCredit: 10,
+  coql: [
+    {limit: 200, credits: 1},
+    {limit: 1000, credits: 2},
+    {limit: 2000, credits: 3},
+  ],
+}
+
+const allowances: Record<Edition, {base: number; perLicence: number; cap: number}> = {
+  free: {base: 5000, perLicence: 0, cap: 5000},
+  standard: {base: 50_000, perLicence: 250, cap: 100_000},
+  crmplusstarter: {base: 50_000, perLicence: 250, cap: 100_000},
+  zohoonestandard: {base: 50_000, perLicence: 250, cap: 100_000},
+  professional: {base: 50_000, perLicence: 500, cap: 3_000_000},
+  enterprise: {base: 50_000, perLicence: 1000, cap: 5_000_000},
+  zohooneenterprise: {base: 50_000, perLicence: 1000, cap: 5_000_000},
+  ultimate: {base: 50_000, perLicence: 2000, cap: Number.POSITIVE_INFINITY},
+  crmplus: {base: 50_000, perLicence: 2000, cap: Number.POSITIVE_INFINITY},
+}
+
+/** Each credit comes back 24 hours after it was spent: no reset moment. */
+export type CreditLedger = {
+  /** Takes the credits, or says no. */
+  spend: (credits: number) => boolean
+  allowance: () => number
+  used: () => number
+  remaining: () => number
+  /** The header's value, or null below half of the day's allowance. */
+  header: () => number | null
+  /** Add-ons, another allowance, or credits spent elsewhere. */
+  change: (to: {allowance?: number | null; addOn?: number; used?: number}) => void
+  /** Nothing is left until then, whatever the ledger says. */
+  exhaustUntil: (at: number | null) => void
+  entries: () => {at: number; credits: number}[]
+  restore: (entries: {at: number; credits: number}[]) => void
+}
+
+export const createLedger = (clock: Clock, {edition, licences}: {edition: Edition; licences: number}): CreditLedger => {
+  let entries: {at: number; credits: number}[] = []
+  let total = 0
+  let addOn = 0
+  let exhausted: number | null = null
+  let fixed: number | null = null
+  const {base, perLicence, cap} = allowances[edition]
+
+  const allowance = () => fixed ?? Math.min(cap, base + perLicence * licences)
+  const used = () => {
+    const since = clock.now() - dayMs
+    while (entries.length > 0 && entries[0]!.at <= since) total -= entries.shift()!.credits
+    return total
+  }
+  const isExhausted = () => exhausted !== null && clock.now() < exhausted
+  const remaining = () => (isExhausted() ? 0 : Math.max(0, allowance() + addOn - used()))
+  const add = (credits: number) => {
+    const at = Math.floor(clock.now() / 1000) * 1000
+    const last = entries[entries.length - 1]
+    if (last?.at === at) last.credits += credits
+    else entries.push({at, credits})
+    total += credits
+  }
+  return {
+    allowance,
+    used,
+    remaining,
+    spend: credits => {
+      if (remaining() < credits) return false
+      add(credits)
+      return true
+    },
+    header: () => (isExhausted() ? 0 : used() * 2 >= allowance() ? remaining() : null),
+    change: to => {
+      if (to.allowance !== undefined) fixed = to.allowance
+      if (to.addOn !== undefined) addOn = to.addOn
+      if (to.used !== undefined) {
+        entries = []
+        total = 0
+        if (to.used > 0) add(to.used)
+      }
+    },
+    exhaustUntil: at => {
+      exhausted = at
+    },
+    entries: () => entries,
+    restore: kept => {
+      entries = kept
+      total = kept.reduce((sum, entry) => sum + entry.credits, 0)
+    },
+  }
+}
+
+/** The credits of a COQL query by its LIMIT. */
+export const coqlCost = (limit: number) => costs.coql.find(step => limit <= step.limit)?.credits ?? costs.coql.at(-1)!.credits
+export const writeCost = (records: number) => Math.max(1, Math.ceil(records / costs.recordsPerCredit))

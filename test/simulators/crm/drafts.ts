@@ -1,0 +1,121 @@
+import {type Refusal, refusal} from './answers.ts'
+import {Problem} from './field-checks.ts'
+import type {Field} from './fields.ts'
+import type {Module} from './modules.ts'
+import {named, type Org, type User, userById} from './org.ts'
+import type {Rec, Values} from './store.ts'
+import {planRows, type RowPlan} from './subforms.ts'
+
+/** Who writes, when, and under which rules. */
+export type Write = {org: Org; user: User; at: number; zone: string}
+
+/** A record as it would be kept, or every reason it will not be. */
+export type Draft = {values: Values; owner: User | null; plans: RowPlan[]; problems: Refusal[]}
+
+/** Checks one record by itself: types and lengths, lookups, mandatory fields, then uniqueness. */
+export const draftRecord = (write: Write, module: Module, input: Values, rec: Rec | null, path: string): Draft => {
+  const draft: Draft = {values: input, owner: null, plans: [], problems: []}
+  const failed = new Set<string>()
+  const dropped: string[] = []
+  for (const key in input) {
+    const field = module.fields.get(key)
+    if (field === undefined || !(rec ? field.updatable : field.creatable)) {
+      dropped.push(key)
+      if (write.org.switches.strictFields && !isSideKey(key)) fail(draft, failed, key, path, unknownKey(field))
+    } else if (field.type === 'subform' || field.type === 'multiselectlookup') {
+      dropped.push(key)
+      const plan = planRows(write, field, input[key], rec, `${path}.${key}`, draft.problems)
+      if (plan) draft.plans.push(plan)
+    } else {
+      keep(draft, failed, field, path)
+      if (key === 'Owner') dropped.push(key)
+    }
+  }
+  if (typeof input.Owner === 'string') draft.owner = userById(write.org, input.Owner) ?? null
+  if (rec && input.$append_values) appendValues(draft, rec, input.$append_values)
+  checkMandatory(draft, failed, module, input, rec, path)
+  if (dropped.length > 0) draft.values = without(input, dropped)
+  checkUnique(draft, failed, module, rec, path)
+  return draft
+}
+
+/** One reason stands by itself; several are nested. */
+export const combine = (problems: Refusal[]): Refusal =>
+  problems.length === 1 ? problems[0]! : refusal('MULTIPLE_OR_MULTI_ERRORS', {errors: problems})
+
+export const placed = (problem: Problem, name: string, path: string): Refusal =>
+  refusal(problem.code, {...problem.details, api_name: name, json_path: `${path}.${name}`}, problem.message)
+
+const keep = (draft: Draft, failed: Set<string>, field: Field, path: string) => {
+  const {name} = field
+  const value = draft.values[name]
+  if (value === null || value === undefined) return
+  if (value === '') {
+    draft.values[name] = null
+    return
+  }
+  const kept = field.check(value)
+  if (kept instanceof Problem) fail(draft, failed, name, path, kept)
+  else if (kept !== value) draft.values[name] = kept
+}
+
+const fail = (draft: Draft, failed: Set<string>, name: string, path: string, problem: Problem) => {
+  failed.add(name)
+  draft.problems.push(placed(problem, name, path))
+}
+
+const checkMandatory = (draft: Draft, failed: Set<string>, module: Module, input: Values, rec: Rec | null, path: string) => {
+  const require = (field: Field) => {
+    const isMissing = input[field.name] === null || (rec === null && input[field.name] === undefined && field.spec.default === undefined)
+    if (!isMissing || failed.has(field.name)) return
+    failed.add(field.name)
+    draft.problems.push(refusal('MANDATORY_NOT_FOUND', {api_name: field.name, json_path: `${path}.${field.name}`}))
+  }
+  for (const field of module.mandatory) require(field)
+  if (input.Layout === undefined || rec) return
+  for (const field of module.fields.values()) if (field.spec.layoutRequired) require(field)
+}
+
+const checkUnique = (draft: Draft, failed: Set<string>, module: Module, rec: Rec | null, path: string) => {
+  for (const {name} of module.uniques) {
+    const value = draft.values[name]
+    if (value === null || value === undefined || failed.has(name)) continue
+    if (rec && rec.values[name] === value) continue
+    const index = module.store.uniques.get(name)!
+    const holder = index.first(value, rec ?? undefined)
+    if (holder) draft.problems.push(duplicate(module, name, path, holder, index.count(value) > 1))
+  }
+}
+
+const duplicate = (module: Module, name: string, path: string, holder: Rec, more: boolean) =>
+  refusal('DUPLICATE_DATA', {
+    api_name: name,
+    json_path: `${path}.${name}`,
+    id: holder.id,
+    more_records: more,
+    duplicate_record: {
+      id: holder.id,
+      Owner: {...named(holder.owner), zuid: holder.owner.zuid},
+      module: {api_name: module.name, id: module.id},
+    },
+  })
+
+const appendValues = (draft: Draft, rec: Rec, asked: unknown) => {
+  if (typeof asked !== 'object' || asked === null) return
+  for (const [name, on] of Object.entries(asked)) {
+    const [before, added] = [rec.values[name], draft.values[name]]
+    if (on === true && Array.isArray(before) && Array.isArray(added)) draft.values[name] = [...new Set([...before, ...added])]
+  }
+}
+
+/** Keys that are about the record, or which every read gives back. */
+const isSideKey = (key: string) => key === 'id' || key === 'Layout' || key === 'Tag' || key === '_delete' || key.startsWith('$')
+
+const unknownKey = (field: Field | undefined) =>
+  new Problem({}, field ? 'the field is read only' : 'the field api name given seems to be invalid')
+
+const without = (values: Values, dropped: string[]): Values => {
+  const kept: Values = {}
+  for (const key in values) if (!dropped.includes(key)) kept[key] = values[key]
+  return kept
+}

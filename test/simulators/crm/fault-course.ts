@@ -1,0 +1,137 @@
+import {setTimeout as wait} from 'node:timers/promises'
+import {throttled} from './accounts.ts'
+import {type Answer, refusal} from './answers.ts'
+import {toMs} from './clock.ts'
+import {actionOf, type Fault, type FaultAction} from './faults.ts'
+import {writeForeign} from './foreign.ts'
+import type {AccessToken} from './tokens.ts'
+import type {World} from './world.ts'
+
+/** A call's end: an answer, which may be cut short, or none at all. */
+export type Outcome = {answer: Answer; end: 'answered' | 'dropped' | 'truncated'}
+
+/** What a fault changes around the call, before anybody looks at it. */
+export const disturb = (world: World, fault: Fault | null, token: AccessToken | null, refresh: string | null) => {
+  if (actionOf(fault, 'expireToken') && token) world.tokens.access.delete(token.token)
+  if (actionOf(fault, 'revokeGrant')) world.tokens.revoke(token?.refreshToken ?? refresh ?? token?.token ?? '')
+  const spent = actionOf(fault, 'allowanceSpent')
+  if (!spent || !token) return
+  const until = spent.until === undefined ? world.clock.now() + (spent.forSeconds ?? 3600) * 1000 : toMs(spent.until)
+  token.org.credits.exhaustUntil(until)
+}
+
+/** The end of a call that is never done, or null when it goes on. */
+export const interrupt = (world: World, fault: Fault | null): Outcome | null => {
+  for (const action of fault?.actions ?? []) {
+    if (action.type === 'dropBefore' || (action.type === 'tokenDown' && action.drop)) return {answer: {status: 0}, end: 'dropped'}
+    const answer = interrupting(world, action)
+    if (answer) return {answer, end: 'answered'}
+  }
+  return null
+}
+
+/** Waits in flight: slow calls, held ones, and what another user does meanwhile. */
+export const linger = async (world: World, fault: Fault | null, when: 'before' | 'after') => {
+  for (const action of fault?.actions ?? []) {
+    if (!('when' in action ? action.when === when : when === 'before')) continue
+    if (action.type === 'slow') await wait(action.ms)
+    if (action.type === 'hold') await world.holds.wait()
+    if (action.type === 'foreignCreate') writeForeign(world, action)
+  }
+}
+
+/** What becomes of the answer of a call that was done. */
+export const spoil = (world: World, fault: Fault | null, answer: Answer): Outcome => {
+  let outcome: Outcome = {answer, end: 'answered'}
+  for (const action of fault?.actions ?? []) {
+    if (action.type === 'dropAfter') outcome = {...outcome, end: 'dropped'}
+    else if (action.type === 'truncateAfter') outcome = {answer: {...outcome.answer, status: 200}, end: 'truncated'}
+    else outcome = {...outcome, answer: spoiled(world, action, outcome.answer)}
+  }
+  return {...outcome, answer: {...outcome.answer, committed: Boolean(answer.committed)}}
+}
+
+const interrupting = (world: World, action: FaultAction): Answer | null => {
+  switch (action.type) {
+    case 'status5xxBefore':
+      return serverError(world, action)
+    case 'tokenDown':
+      return serverError(world, {status: action.status ?? 503, html: true})
+    case 'tokenThrottle':
+      return throttled()
+    case 'rateLimit':
+      return rateLimited(world, action)
+    case 'redirect':
+      return action.when === 'after' ? null : redirected(world, action.to)
+    case 'answer':
+      return action.when === 'after' ? null : given(action)
+    default:
+      return null
+  }
+}
+
+const spoiled = (world: World, action: FaultAction, answer: Answer): Answer => {
+  switch (action.type) {
+    case 'status5xxAfter':
+      return serverError(world, action)
+    case 'nonJson':
+      return {status: action.status ?? 200, text: '<html><body>It works.</body></html>', type: 'text/html;charset=UTF-8'}
+    case 'emptyBody':
+      return {status: action.status ?? 200}
+    case 'successNoId':
+      return eachEntry(answer, (entry, index) => (action.index === undefined || action.index === index ? {...entry, details: {}} : entry))
+    case 'shortData':
+      return withEntries(answer, entries => entries.slice(0, Math.max(0, entries.length - (action.by ?? 1))))
+    case 'shuffleData':
+      return withEntries(answer, entries => entries.toReversed())
+    case 'redirect':
+      return action.when === 'after' ? redirected(world, action.to) : answer
+    case 'answer':
+      return action.when === 'after' ? given(action) : answer
+    default:
+      return answer
+  }
+}
+
+const serverError = (
+  world: World,
+  {status = 500, html = false, retryAfter}: {status?: number; html?: boolean; retryAfter?: number | string},
+): Answer => {
+  const headers: Record<string, string> = retryAfter === undefined ? {} : {'retry-after': retryText(world, retryAfter)}
+  if (html) return {status, text: `<html><body><h1>${status}</h1></body></html>`, type: 'text/html;charset=UTF-8', headers}
+  return {status, body: refusal('INTERNAL_ERROR'), headers}
+}
+
+const rateLimited = (world: World, action: Extract<FaultAction, {type: 'rateLimit'}>): Answer => {
+  const headers: Record<string, string> = {}
+  if (action.retryAfter !== undefined) headers['retry-after'] = retryText(world, action.retryAfter)
+  if (action.credits !== undefined) headers['x-api-credits-remaining'] = String(action.credits)
+  const message = action.message ?? 'Too many requests'
+  if (action.legacy) return {status: 429, body: {code: 429, error: 'TOO_MANY_REQUESTS', error_info: message, details: []}, headers}
+  return {status: 429, body: refusal('TOO_MANY_REQUESTS', {}, message), headers}
+}
+
+/** Seconds as they are; `date:30` is the HTTP date thirty seconds from now. */
+const retryText = (world: World, retryAfter: number | string): string => {
+  const [, seconds] = /^date:(\d+)$/.exec(String(retryAfter)) ?? []
+  return seconds === undefined ? String(retryAfter) : new Date(world.clock.now() + Number(seconds) * 1000).toUTCString()
+}
+
+const redirected = (world: World, to?: string): Answer => ({
+  status: 302,
+  text: '',
+  headers: {location: to ?? `${world.hostOf(world.defaultDc)}/elsewhere`},
+})
+
+const given = ({status, body, text, headers}: Extract<FaultAction, {type: 'answer'}>): Answer => ({
+  status,
+  ...(body === undefined ? {} : {body}),
+  ...(text === undefined ? {} : {text}),
+  ...(headers === undefined ? {} : {headers}),
+})
+
+const withEntries = (answer: Answer, change: (entries: any[]) => any[]): Answer =>
+  Array.isArray(answer.body?.data) ? {...answer, body: {...answer.body, data: change(answer.body.data)}} : answer
+
+const eachEntry = (answer: Answer, change: (entry: any, index: number) => any): Answer =>
+  withEntries(answer, entries => entries.map(change))

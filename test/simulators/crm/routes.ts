@@ -1,0 +1,82 @@
+import type {Answer} from './answers.ts'
+import type {Call} from './call.ts'
+import {costOfQuery, queryRecords} from './coql.ts'
+import {writeCost} from './credits.ts'
+import {listFields, listLayouts, listModules, readField, readLayout, readModule} from './metadata.ts'
+import {countUsers, listUsers, readOrg, readUser} from './people.ts'
+import {countAll, listDeleted, listRecords, readRecord} from './reads.ts'
+import type {Verb} from './scopes.ts'
+import {searchRecords} from './search.ts'
+import {countRecords, createRecords, deleteRecords, updateRecords, upsertRecords} from './write-calls.ts'
+
+/** `area` is the scope it needs; `{module}` stands for the module in the path. */
+export type Route = {
+  method: string
+  path: string[]
+  area: string
+  verb: Verb
+  run: (call: Call) => Answer
+  also?: string
+  cost?: (call: Call) => number
+  isHeavy?: (call: Call) => boolean
+}
+
+const recordArea = 'ZohoCRM.modules.{module}'
+const manyRecords = 10
+const isBigWrite = (call: Call) => countRecords(call) > manyRecords
+const isSortedRead = (call: Call) => call.query.has('cvid') || !['id', null].includes(call.query.get('sort_by'))
+const costOfWrite = (call: Call) => writeCost(countRecords(call))
+
+const at = (method: string, path: string, area: string, verb: Verb, run: Route['run'], more: Partial<Route> = {}): Route => ({
+  method,
+  path: path.split('/'),
+  area,
+  verb,
+  run,
+  ...more,
+})
+
+/** Fixed paths before those with a module in them. */
+export const routes: Route[] = [
+  at('GET', 'org', 'ZohoCRM.org', 'READ', readOrg),
+  at('GET', 'users', 'ZohoCRM.users', 'READ', listUsers),
+  at('GET', 'users/actions/count', 'ZohoCRM.users', 'READ', countUsers),
+  at('GET', 'users/{id}', 'ZohoCRM.users', 'READ', readUser),
+  at('GET', 'settings/modules', 'ZohoCRM.settings.modules', 'READ', listModules),
+  at('GET', 'settings/modules/{id}', 'ZohoCRM.settings.modules', 'READ', readModule),
+  at('GET', 'settings/fields', 'ZohoCRM.settings.fields', 'READ', listFields),
+  at('GET', 'settings/fields/{id}', 'ZohoCRM.settings.fields', 'READ', readField),
+  at('GET', 'settings/layouts', 'ZohoCRM.settings.layouts', 'READ', listLayouts),
+  at('GET', 'settings/layouts/{id}', 'ZohoCRM.settings.layouts', 'READ', readLayout),
+  at('POST', 'coql', 'ZohoCRM.coql', 'READ', queryRecords, {cost: costOfQuery, isHeavy: () => true}),
+  at('GET', '{module}/search', recordArea, 'READ', searchRecords, {also: 'ZohoSearch.securesearch'}),
+  at('GET', '{module}/deleted', recordArea, 'READ', listDeleted),
+  at('GET', '{module}/actions/count', recordArea, 'READ', countAll),
+  at('POST', '{module}/upsert', recordArea, 'CREATE', upsertRecords, {cost: costOfWrite, isHeavy: isBigWrite}),
+  at('GET', '{module}', recordArea, 'READ', listRecords, {isHeavy: isSortedRead}),
+  at('POST', '{module}', recordArea, 'CREATE', createRecords, {cost: costOfWrite, isHeavy: isBigWrite}),
+  at('PUT', '{module}', recordArea, 'UPDATE', updateRecords, {cost: costOfWrite, isHeavy: isBigWrite}),
+  at('DELETE', '{module}', recordArea, 'DELETE', deleteRecords),
+  at('GET', '{module}/{id}', recordArea, 'READ', readRecord),
+  at('PUT', '{module}/{id}', recordArea, 'UPDATE', updateRecords),
+  at('DELETE', '{module}/{id}', recordArea, 'DELETE', deleteRecords),
+]
+
+export const isRecordRoute = (route: Route) => route.path[0] === '{module}' || route.path[0] === 'coql'
+
+/** The route, or why there is none. */
+export const findRoute = (method: string, segments: string[]): Route | 'no path' | 'no method' => {
+  const onPath = routes.filter(route => isPath(route.path, segments))
+  if (onPath.length === 0) return 'no path'
+  const isFixed = onPath.some(route => route.path[0] !== '{module}')
+  return onPath.filter(route => !isFixed || route.path[0] !== '{module}').find(route => route.method === method) ?? 'no method'
+}
+
+/** The module a call is about, as faults and the journal name it. */
+export const moduleNamed = (segments: string[]): string | undefined => (isReserved(segments[0]) ? undefined : segments[0])
+
+const isReserved = (segment: string | undefined) => ['org', 'users', 'settings', 'coql'].includes(segment ?? '')
+
+const isPath = (path: string[], segments: string[]) =>
+  path.length === segments.length &&
+  path.every((part, index) => part === segments[index] || (part === '{module}' ? !isReserved(segments[index]) : part === '{id}'))

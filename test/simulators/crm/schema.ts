@@ -1,0 +1,156 @@
+/** Schemas are data: seeds and tests describe modules with these, `modules.ts` makes them work. */
+export type DataType =
+  | 'text'
+  | 'textarea'
+  | 'website'
+  | 'phone'
+  | 'email'
+  | 'autonumber'
+  | 'profileimage'
+  | 'picklist'
+  | 'multiselectpicklist'
+  | 'integer'
+  | 'bigint'
+  | 'double'
+  | 'percent'
+  | 'currency'
+  | 'boolean'
+  | 'date'
+  | 'datetime'
+  | 'lookup'
+  | 'ownerlookup'
+  | 'userlookup'
+  | 'multiselectlookup'
+  | 'subform'
+  | 'formula'
+
+/** Joined texts (`Full_Name`) or multiplied numbers. */
+export type Formula = {join: string[]; by?: string} | {multiply: string[]}
+
+export type FieldSpec = {
+  name: string
+  type: DataType
+  label?: string
+  length?: number
+  decimals?: number
+  mandatory?: boolean
+  unique?: boolean | 'case-sensitive'
+  readOnly?: boolean
+  /** On no layout the user sees. */
+  unused?: boolean
+  /** Required by the layout: checked only when a record names its `Layout`. */
+  layoutRequired?: boolean
+  options?: (string | {display: string; actual: string})[]
+  /** The module a lookup points at. */
+  lookup?: string
+  subform?: {module: string; columns: FieldSpec[]}
+  /** A multi-select lookup: the linking module, the module it points at, the linking module's field. */
+  links?: {module: string; to: string; field: string}
+  autoNumber?: {prefix?: string; suffix?: string; start?: number}
+  formula?: Formula
+  /** Rich text: cut to 500 characters in list reads. */
+  rich?: boolean
+  default?: unknown
+  custom?: boolean
+}
+
+export type ModuleKind = 'default' | 'custom' | 'web' | 'linking' | 'subform' | 'static_subform' | 'field_tracker' | 'picklisttracker'
+
+export type ModuleSpec = {
+  name: string
+  singular?: string
+  plural?: string
+  kind?: ModuleKind
+  fields: FieldSpec[]
+  namingField?: string
+  /** What an upsert checks when it is told nothing: Email for leads, Name for custom modules. */
+  duplicateField?: string
+  status?: 'visible' | 'user_hidden' | 'system_hidden' | 'scheduled_for_deletion'
+  apiSupported?: boolean
+  creatable?: boolean
+  editable?: boolean
+  deletable?: boolean
+  convertable?: boolean
+  parent?: string
+}
+
+export type UserSpec = {
+  email: string
+  firstName: string
+  lastName: string
+  profile?: string
+  role?: string
+  status?: 'active' | 'inactive' | 'deleted'
+  confirmed?: boolean
+  timeZone?: string
+}
+
+export type Edition =
+  | 'free'
+  | 'standard'
+  | 'professional'
+  | 'enterprise'
+  | 'ultimate'
+  | 'crmplus'
+  | 'crmplusstarter'
+  | 'zohooneenterprise'
+  | 'zohoonestandard'
+
+export type OrgSpec = {
+  key: string
+  companyName: string
+  /** Seven digits every id of the org starts with. */
+  prefix: string
+  zgid: string
+  type?: 'production' | 'sandbox' | 'developer'
+  edition: Edition
+  licences: number
+  trial?: boolean
+  dc?: string
+  timeZone?: string
+  country?: string
+  currency?: {name: string; code: string; symbol: string; locale: string}
+  users: UserSpec[]
+  modules: ModuleSpec[]
+}
+
+export const jsonTypes: Record<DataType, string | null> = {
+  text: 'string',
+  textarea: 'string',
+  website: 'string',
+  phone: 'string',
+  email: 'string',
+  autonumber: 'string',
+  profileimage: 'string',
+  picklist: 'string',
+  multiselectpicklist: 'jsonarray',
+  integer: 'integer',
+  bigint: 'string',
+  double: 'double',
+  percent: 'double',
+  currency: 'double',
+  boolean: 'boolean',
+  date: 'string',
+  datetime: 'string',
+  lookup: 'jsonobject',
+  ownerlookup: 'jsonobject',
+  userlookup: 'jsonobject',
+  multiselectlookup: 'jsonarray',
+  subform: 'jsonarray',
+  formula: 'string',
+}
+
+export const defaultLengths: Partial<Record<DataType, number>> = {
+  text: 255,
+  textarea: 2000,
+  website: 450,
+  phone: 30,
+  email: 100,
+  autonumber: 100,
+  picklist: 120,
+  integer: 9,
+  bigint: 18,
+  double: 16,
+  percent: 5,
+  currency: 16,
+}

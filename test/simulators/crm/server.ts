@@ -1,0 +1,156 @@
+import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http'
+import type {AddressInfo} from 'node:net'
+import {answerDiscovery, answerOpenIdUser, answerRevoke, answerServerInfo, answerToken, answerUserInfo} from './accounts.ts'
+import {type Answer, refuse} from './answers.ts'
+import {answerAuthorise} from './consent.ts'
+import {answerControl} from './control.ts'
+import {answerCall, findToken, segmentsOf} from './crm-calls.ts'
+import {disturb, interrupt, linger, type Outcome, spoil} from './fault-course.ts'
+import type {Fault, Target} from './faults.ts'
+import {type Request, readRequest} from './request.ts'
+import {moduleNamed} from './routes.ts'
+import type {StandIn} from './stand-in.ts'
+import type {AccessToken} from './tokens.ts'
+import type {World} from './world.ts'
+
+/** Both roles on one loopback port: the accounts host and the CRM. */
+export const openServer = async (standIn: StandIn, {port, control}: {port: number; control: boolean}): Promise<Server> => {
+  const server = createServer((incoming, outgoing) => {
+    serve(standIn, control, incoming, outgoing).catch(error => fail(outgoing, error))
+  })
+  server.keepAliveTimeout = 65_000
+  const {promise, resolve, reject} = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(port, '127.0.0.1', resolve)
+  await promise
+  standIn.world.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return server
+}
+
+const serve = async (standIn: StandIn, control: boolean, incoming: IncomingMessage, outgoing: ServerResponse) => {
+  const {world} = standIn
+  const request = await readRequest(incoming, world.defaultDc)
+  if (control && request.path.startsWith('/__sim')) {
+    send(world, outgoing, await answerControl(standIn, request))
+    return
+  }
+  const started = performance.now()
+  const token = findToken(world, request)
+  const fault = world.faults.take(() => targetOf(request, token))
+  const outcome = await answerRequest(world, request, token, fault)
+  const sent = deliver(world, outgoing, outcome)
+  if (outcome.answer.committed) standIn.changed()
+  note(world, {request, token, fault, outcome, sent, ms: performance.now() - started})
+}
+
+const answerRequest = async (world: World, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
+  if (fault) disturb(world, fault, token, request.path.startsWith('/oauth') ? (await request.params()).get('refresh_token') : null)
+  const interrupted = interrupt(world, fault)
+  if (interrupted) {
+    await linger(world, fault, 'before')
+    return interrupted
+  }
+  if (request.path.startsWith('/crm/')) return spoil(world, fault, await answerCall(world, request, fault))
+  if (fault) await linger(world, fault, 'before')
+  const answer = await answerAccounts(world, request)
+  if (fault) await linger(world, fault, 'after')
+  return spoil(world, fault, answer)
+}
+
+const answerAccounts = async (world: World, request: Request): Promise<Answer> => {
+  switch (`${request.method} ${request.path}`) {
+    case 'GET /oauth/v2/auth':
+      return answerAuthorise(world, request)
+    case 'POST /oauth/v2/token':
+      return answerToken(world, request)
+    case 'POST /oauth/v2/token/revoke':
+    case 'GET /oauth/v2/token/revoke':
+      return answerRevoke(world, request)
+    case 'GET /oauth/user/info':
+      return answerUserInfo(world, request)
+    case 'GET /oauth/v2/userinfo':
+      return answerOpenIdUser(world, request)
+    case 'GET /oauth/serverinfo':
+      return answerServerInfo(world)
+    case 'GET /.well-known/openid-configuration':
+      return answerDiscovery(world, request)
+    default:
+      return refuse(404, 'INVALID_URL_PATTERN')
+  }
+}
+
+/** Sends what is left of the answer, and says what that was. */
+const deliver = (world: World, outgoing: ServerResponse, {answer, end}: Outcome): string => {
+  if (end === 'answered') return send(world, outgoing, answer)
+  if (end === 'dropped') {
+    outgoing.socket?.destroy()
+    return ''
+  }
+  const text = textOf(answer)
+  const half = text.slice(0, Math.floor(text.length / 2))
+  outgoing.writeHead(answer.status, {...headersOf(world, answer), 'content-length': Buffer.byteLength(text)})
+  outgoing.write(half, () => outgoing.socket?.destroy())
+  return half
+}
+
+const send = (world: World, outgoing: ServerResponse, answer: Answer): string => {
+  const text = textOf(answer)
+  const length: Record<string, string> =
+    answer.status === 204 || answer.status === 304 ? {} : {'content-length': String(Buffer.byteLength(text))}
+  outgoing.writeHead(answer.status, {...headersOf(world, answer), ...length})
+  outgoing.end(text)
+  return text
+}
+
+const textOf = (answer: Answer): string => answer.text ?? (answer.body === undefined ? '' : JSON.stringify(answer.body))
+
+let lastDate = {second: 0, text: ''}
+
+/** The Date header tells the CRM's own time. */
+const headersOf = (world: World, answer: Answer): Record<string, string> => {
+  const second = Math.floor(world.clock.now() / 1000)
+  if (lastDate.second !== second) lastDate = {second, text: new Date(second * 1000).toUTCString()}
+  const type = answer.type ?? (answer.body === undefined ? undefined : 'application/json;charset=UTF-8')
+  return {date: lastDate.text, ...(type === undefined ? {} : {'content-type': type}), ...answer.headers}
+}
+
+const targetOf = (request: Request, token: AccessToken | null): Target => ({
+  method: request.method,
+  path: request.path,
+  module: request.path.startsWith('/crm/v8/') ? moduleNamed(segmentsOf(request.path)) : undefined,
+  client: token?.clientId ?? request.query.get('client_id') ?? undefined,
+  org: token?.org.key,
+  user: token?.user.email,
+})
+
+type Noted = {request: Request; token: AccessToken | null; fault: Fault | null; outcome: Outcome; sent: string; ms: number}
+
+const note = (world: World, {request, token, fault, outcome, sent, ms}: Noted) => {
+  const {answer, end} = outcome
+  const about = {
+    at: new Date(world.clock.now()).toISOString(),
+    ms: Math.round(ms * 1000) / 1000,
+    method: request.method,
+    path: request.path,
+    dc: request.dc,
+    org: token?.org.key ?? null,
+    user: token?.user.email ?? null,
+    client: token?.clientId ?? request.query.get('client_id'),
+    module: request.path.startsWith('/crm/v8/') ? (moduleNamed(segmentsOf(request.path)) ?? null) : null,
+    status: end === 'dropped' ? null : answer.status,
+    outcome: end,
+    committed: Boolean(answer.committed),
+    fault: fault ? {id: fault.id, actions: fault.actions.map(action => action.type)} : null,
+  }
+  world.journal.note(about, request, answer, sent)
+}
+
+/** The stand-in's own mistakes are loud: a status no client takes for the CRM's. */
+const fail = (outgoing: ServerResponse, error: unknown) => {
+  if (outgoing.destroyed || outgoing.socket?.destroyed) return
+  const isRefused = error instanceof TypeError
+  if (!isRefused) console.error(error)
+  if (outgoing.headersSent) return void outgoing.socket?.destroy()
+  outgoing.writeHead(isRefused ? 400 : 599, {'content-type': 'text/plain'})
+  outgoing.end(`${error instanceof Error ? error.message : String(error)}\n`)
+}

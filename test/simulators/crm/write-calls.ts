@@ -1,0 +1,144 @@
+import {type Answer, CallRefused, ok, type Refusal, refusal, refuse} from './answers.ts'
+import {noteAutomations} from './automations.ts'
+import {type Call, headerInstant, isId, jsonOf, listParam, moduleOf} from './call.ts'
+import type {Write} from './drafts.ts'
+import {isSubform, type Module} from './modules.ts'
+import {lazyIndex, type Values} from './store.ts'
+import {countElements} from './subforms.ts'
+import {createRecord, deleteRecord, type Entry, isSuccess, updateRecord, upsertRecord} from './writes.ts'
+
+const recordsPerCall = 100
+const elementsPerCall = 2000
+
+export const createRecords = (call: Call): Answer => {
+  const module = writable(call)
+  const body = readBody(call)
+  const write = writeOf(call)
+  const entries = each(call, module, body.data, (input, path) => createRecord(write, module, input, path))
+  return settle(call, module, 'create', entries, body.trigger, 201)
+}
+
+export const updateRecords = (call: Call): Answer => {
+  const module = writable(call)
+  const id = call.segments[1]
+  const body = readBody(call)
+  const write = writeOf(call)
+  const unmodifiedSince = headerInstant(call, 'if-unmodified-since')
+  const data = id === undefined ? body.data : body.data.slice(0, 1)
+  const options = id === undefined ? {unmodifiedSince} : {id, unmodifiedSince}
+  const entries = each(call, module, data, (input, path) => updateRecord(write, module, input, path, options))
+  return settle(call, module, 'update', entries, body.trigger, 200)
+}
+
+export const upsertRecords = (call: Call): Answer => {
+  const module = writable(call)
+  const body = readBody(call)
+  const checked = checkedFields(module, body.duplicate_check_fields)
+  const write = writeOf(call)
+  const entries = each(call, module, body.data, (input, path) => upsertRecord(write, module, input, path, checked))
+  return settle(call, module, 'upsert', entries, body.trigger, 200)
+}
+
+export const deleteRecords = (call: Call): Answer => {
+  const module = writable(call)
+  const ids = call.segments[1] === undefined ? listParam(call, 'ids') : [call.segments[1]]
+  if (ids.length === 0) throw new CallRefused(refuse(400, 'REQUIRED_PARAM_MISSING', {param_name: 'ids'}))
+  if (ids.length > recordsPerCall) throw new CallRefused(refuse(400, 'LIMIT_EXCEEDED', {limit: recordsPerCall, param_name: 'ids'}))
+  if (!ids.every(isId)) throw new CallRefused(refuse(400, 'INVALID_DATA', {param_name: 'ids'}))
+  const write = writeOf(call)
+  const entries = ids.map((id, index): Entry => call.refusals?.get(index) ?? deleteRecord(write, module, id))
+  const trigger = call.query.get('wf_trigger') === 'false' ? [] : undefined
+  return settle(call, module, 'delete', entries, trigger, 200)
+}
+
+/** How many records a write carries: credits and concurrency are counted by it. */
+export const countRecords = (call: Call): number => {
+  const body = jsonOf(call) as {data?: unknown} | null | undefined
+  return Array.isArray(body?.data) ? body.data.length : 1
+}
+
+type Body = {data: unknown[]; trigger?: unknown; duplicate_check_fields?: unknown}
+
+const readBody = (call: Call): Body => {
+  const body = jsonOf(call) as Body
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new CallRefused(refuse(400, 'INVALID_DATA', {expected_data_type: 'jsonobject'}, 'body'))
+  }
+  if (body.data === undefined) throw new CallRefused(refuse(400, 'MANDATORY_NOT_FOUND', {api_name: 'data', json_path: '$.data'}))
+  const wrong = (details: Values) => new CallRefused(refuse(400, 'INVALID_DATA', {...details, api_name: 'data', json_path: '$.data'}))
+  if (!Array.isArray(body.data) || body.data.length === 0) throw wrong({expected_data_type: 'jsonarray'})
+  if (body.data.length > recordsPerCall) throw wrong({maximum_length: recordsPerCall})
+  if (body.trigger !== undefined && !Array.isArray(body.trigger)) {
+    throw new CallRefused(refuse(400, 'INVALID_DATA', {expected_data_type: 'jsonarray', api_name: 'trigger', json_path: '$.trigger'}))
+  }
+  return body
+}
+
+const writable = (call: Call): Module => {
+  const module = moduleOf(call, call.segments[0]!)
+  if (isSubform(module) || module.spec.creatable === false) {
+    throw new CallRefused(refuse(400, 'NOT_SUPPORTED', {module: module.name}))
+  }
+  return module
+}
+
+/** Times are whole seconds, on the CRM's clock and as skewed as a fault asks. */
+const writeOf = (call: Call): Write => ({
+  org: call.org,
+  user: call.user,
+  at: Math.floor((call.org.clock.now() + call.skewMs) / 1000) * 1000,
+  zone: call.user.timeZone,
+})
+
+const each = (call: Call, module: Module, data: unknown[], act: (input: unknown, path: string) => Entry): Entry[] => {
+  const fitting = module.rows.length === 0 ? data : takeFitting(call, module, data)
+  return fitting.map((input, index) => call.refusals?.get(index) ?? act(input, `$.data[${index}]`))
+}
+
+/** A request of more subform elements than the CRM takes: refused, or cut to the parents that fit. */
+const takeFitting = (call: Call, module: Module, data: unknown[]): unknown[] => {
+  let elements = 0
+  const past = data.findIndex(input => (elements += countElements(module, input)) > elementsPerCall)
+  if (past === -1) return data
+  if (call.org.switches.cutSubforms) return data.slice(0, past)
+  throw new CallRefused(refuse(400, 'LIMIT_EXCEEDED', {limit: elementsPerCall, json_path: `$.data[${past}]`}))
+}
+
+/** The fields asked for, then the unique ones; with none asked for, the module's own field first. */
+const checkedFields = (module: Module, asked: unknown): string[] => {
+  const uniques = module.uniques.map(field => field.name)
+  const own = module.spec.duplicateField ?? (module.spec.kind === 'custom' ? 'Name' : undefined)
+  const names = Array.isArray(asked) && asked.length > 0 ? asked.map(String) : own === undefined ? [] : [own]
+  names.forEach((name, index) => {
+    if (module.fields.has(name) && (name === own || uniques.includes(name))) return
+    const details = {api_name: 'duplicate_check_fields', json_path: `$.duplicate_check_fields[${index}]`}
+    throw new CallRefused(refuse(400, 'INVALID_DATA', details))
+  })
+  if (own !== undefined && names.includes(own) && !uniques.includes(own)) lazyIndex(module.store, own)
+  return [...new Set([...names, ...uniques])]
+}
+
+/** All done: the good status; some: 207; none: 400. Old versions said 202 whenever one was refused. */
+const settle = (call: Call, module: Module, operation: string, entries: Entry[], trigger: unknown, good: number): Answer => {
+  const done = entries.filter(isSuccess)
+  call.committed = done.length > 0
+  noteAutomations(
+    call,
+    module,
+    operation,
+    done.map(entry => String(entry.details.id)),
+    trigger,
+  )
+  const status = done.length === entries.length ? good : statusOfRefused(call, entries as Refusal[], done.length)
+  return ok({data: entries}, status)
+}
+
+const statusOfRefused = (call: Call, entries: Refusal[], done: number) => {
+  if (call.org.switches.legacy202) return 202
+  if (done > 0) return 207
+  return entries.every(entry => entry.code === 'ALREADY_MODIFIED') ? 412 : 400
+}
+
+/** The refusal a fault asks for, as the CRM would say it. */
+export const refusalOf = (code: string, index: number, details?: Values, message?: string): Refusal =>
+  refusal(code, details ?? {json_path: `$.data[${index}]`}, message)

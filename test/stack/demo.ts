@@ -1,0 +1,108 @@
+import fs from 'node:fs'
+import {join} from 'node:path'
+import {fileURLToPath} from 'node:url'
+import {type Client, openClient} from './client.ts'
+import {countAccounts} from './crm-count.ts'
+import {differences, type Imported, keysOf, type Measured, readResults, tallyOfLog, tallyOfRun} from './evidence.ts'
+import {connect, discover, prepareImport, readLog, runImport, signIn} from './journey.ts'
+import {openProgress} from './progress.ts'
+import {root, type Stack, startStack} from './stack.ts'
+import {paint} from './terminal.ts'
+
+/** `npm run demo`: a file into a CRM, twice, and witnesses that nothing was lost and nothing made twice. */
+const email = 'ana@example.org'
+const file = fileURLToPath(new URL('../data/airports.csv', import.meta.resolve('vega-datasets')))
+const directory = join(root, '.data', `demo-${process.pid}`)
+const number = new Intl.NumberFormat('en')
+const say = (text: string) => console.log(`  ${text}`)
+
+const run = async () => {
+  const startedAt = performance.now()
+  const elapsed = () => ((performance.now() - startedAt) / 1000).toFixed(1)
+  console.log(`\n  ${paint('bold', 'Lading')}  ${paint('dim', 'a file into a CRM, row by row')}\n`)
+  const stack = await startStack({directory, keep: false})
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stack.stop().then(() => process.exit(130)))
+  try {
+    say(`Postgres, CRM stand-in, API and workers up in ${elapsed()} s.`)
+    const wrong = await demo(stack)
+    for (const sentence of wrong) say(paint('red', `✗ ${sentence}`))
+    if (!wrong.length) say(paint('green', `✓ Counts, log, results.csv and the CRM agree. ${elapsed()} s in all.\n`))
+    return wrong.length ? 1 : 0
+  } catch (error) {
+    printLastWords(stack)
+    throw error
+  } finally {
+    await stack.stop()
+  }
+}
+
+const demo = async (stack: Stack) => {
+  const {client, org, connectorId} = await prepare(stack)
+  const csv = fs.readFileSync(file, 'utf8')
+  const keys = keysOf(csv)
+  say(`airports.csv, ${number.format(keys.length)} rows, into Accounts. Then the same file again.\n`)
+  const first = await importFile(client, {label: 'First', org, connectorId, csv})
+  const again = await importFile(client, {label: 'Again', org, connectorId, csv})
+  const crmRecords = await countAccounts(stack.crmUrl, email)
+  const result = {first: first.tally, again: again.tally, crmRecords}
+  fs.writeFileSync(join(root, '.data', 'demo.json'), `${JSON.stringify(result, null, 2)}\n`)
+  printResult(result)
+  return differences({keys, first, again, crmRecords})
+}
+
+const prepare = async ({apiUrl}: Stack) => {
+  const session = await signIn(apiUrl, email)
+  const {org, role} = await session.call<{org: {id: string}; role: string}>('GET', '/auth/me')
+  const {secret} = await session.call<{secret: string}>('POST', `/orgs/${org.id}/tokens`, {body: {name: 'demo'}})
+  say(`Signed in as ${email}, ${role}; API token made.`)
+  const connectorId = await connect(session, apiUrl, org.id, email)
+  const client = openClient(apiUrl, secret)
+  const {modules = []} = await discover(client, org.id, connectorId)
+  say(`Connected to Example CRM; discovery found ${modules.length} modules.`)
+  return {client, org: org.id, connectorId}
+}
+
+type ImportOptions = {label: string; org: string; connectorId: string; csv: string}
+
+const importFile = async (client: Client, {label, org, connectorId, csv}: ImportOptions): Promise<Imported> => {
+  const prepared = await prepareImport(client, {org, connectorId, csv})
+  const bar = openProgress(label)
+  const startedAt = performance.now()
+  const ended = await runImport(client, prepared, bar.show)
+  const seconds = (performance.now() - startedAt) / 1000
+  bar.end()
+  const speed = {seconds: Number(seconds.toFixed(2)), rowsPerSecond: Math.round(prepared.rows / seconds)}
+  const log = tallyOfLog(await readLog(client, prepared.path, ended.id))
+  const results = await client.send('GET', `${prepared.path}/results.csv?run=${ended.id}`)
+  return {tally: {...tallyOfRun(ended.counts, prepared.rows), ...speed}, log, results: readResults(await results.text())}
+}
+
+const heads = {
+  created: 'created',
+  updated: 'updated',
+  skipped: 'skipped',
+  failed: 'failed',
+  unanswered: 'unanswered',
+  seconds: 'seconds',
+  rowsPerSecond: 'rows/s',
+}
+
+const printResult = ({first, again, crmRecords}: {first: Measured; again: Measured; crmRecords: number}) => {
+  const line = (label: string, cells: string[]) => `${label.padEnd(6)}${cells.map(cell => cell.padStart(10)).join('')}`
+  const cellsOf = (tally: Measured) => Object.keys(heads).map(key => number.format(tally[key as keyof typeof heads]))
+  say(`\n  ${paint('dim', line('', Object.values(heads)))}`)
+  say(line('First', cellsOf(first)))
+  say(line('Again', cellsOf(again)))
+  say(`\n  The CRM itself, when asked, has ${number.format(crmRecords)} Accounts.`)
+}
+
+const printLastWords = ({processes}: Stack) => {
+  for (const {name, tail} of processes.values()) for (const line of tail.slice(-10)) console.error(`  ${name} │ ${line}`)
+}
+
+try {
+  process.exitCode = await run()
+} catch (error) {
+  console.error(paint('red', `\n  ${(error as Error).message}\n`))
+  process.exitCode = 1
+}

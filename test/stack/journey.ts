@@ -1,0 +1,117 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {type Client, cookiesOf, openClient} from './client.ts'
+
+/** The main journey, step by step, as any program outside the service would take it: HTTP and nothing else. */
+export type Progress = {done: number; total: number | null; unit?: string; rowsPerSecond: number | null; etaSeconds: number | null}
+type Outcomes = Partial<Record<string, number>>
+export type Run = {id: string; state: string; progress: Progress; counts: Record<string, Outcomes>; stop: unknown}
+export type LogEntry = {
+  seq: number
+  rowKey: string
+  module: string
+  phase: string
+  attempt: number
+  outcome: string
+  recordId: string | null
+}
+
+const pollMs = 200
+
+/** Signs in as a person of the stand-in and answers a client with that session. */
+export const signIn = async (api: string, email: string): Promise<Client> => {
+  const start = await fetch(`${api}/auth/zoho/start?dc=local&return=${encodeURIComponent(api)}`, {redirect: 'manual'})
+  const {token} = await consent<{token: string}>(locationOf(start), cookiesOf(start), email)
+  return openClient(api, token)
+}
+
+/** Connects the org to the stand-in's CRM, answers the connector's id. */
+export const connect = async (session: Client, api: string, org: string, email: string) => {
+  const answer = await session.send('POST', `/auth/orgs/${org}/connect`, {body: {dc: 'local', name: 'Example CRM', return: api}})
+  const {url} = (await answer.json()) as {url: string}
+  const {connectorId} = await consent<{connectorId: string}>(url, cookiesOf(answer), email)
+  return connectorId
+}
+
+/** Says yes on the consent page, follows it back and reads the message the last page would post to its opener. */
+const consent = async <T>(url: string, cookie: string, email: string): Promise<T> => {
+  const agreed = await fetch(`${url}&sim_user=${encodeURIComponent(email)}&sim_decision=allow`, {redirect: 'manual'})
+  const page = await fetch(locationOf(agreed), {headers: {cookie}})
+  const html = await page.text()
+  const message = html.match(/<script type="application\/json" id="message">(.*?)<\/script>/s)?.[1]
+  if (!page.ok || !message) throw new Error(`The consent ended with ${page.status} and no message: ${html.slice(0, 300)}`)
+  return JSON.parse(message)
+}
+
+const locationOf = (response: Response) => {
+  const location = response.headers.get('location')
+  if (!location) throw new Error(`${response.url} answered ${response.status} and sends the browser nowhere`)
+  return new URL(location, response.url).href
+}
+
+/** Reads the CRM's modules and fields; answers when the worker is done. */
+export const discover = async (client: Client, org: string, connectorId: string) => {
+  const {job} = await client.call<{job: {id: string}}>('POST', `/orgs/${org}/discovery/run`, {body: {connectorId}})
+  for (;;) {
+    const found = await client.call<{job: JobState} | JobState>('GET', `/orgs/${org}/jobs/${job.id}`)
+    const {state, error} = 'job' in found ? found.job : found
+    if (state === 'done') return client.call<{modules?: unknown[]}>('GET', `/orgs/${org}/discovery/latest?connector=${connectorId}`)
+    if (['refused', 'failed', 'cancelled'].includes(state)) throw new Error(`Discovery ended as ${state}: ${JSON.stringify(error)}`)
+    await sleep(pollMs)
+  }
+}
+
+type JobState = {state: string; error: unknown}
+
+const columns = {
+  Account_Name: 'name',
+  Billing_City: 'city',
+  Billing_State: 'state',
+  Billing_Country: 'country',
+  Account_Number: 'iata',
+  Latitude: 'latitude',
+  Longitude: 'longitude',
+}
+
+/** An import of one file into Accounts, matched by the airport's code: ready to run. */
+export const prepareImport = async (client: Client, {org, connectorId, csv}: {org: string; connectorId: string; csv: string}) => {
+  const created = await client.call<{import: {id: string}}>('POST', `/orgs/${org}/imports`, {body: {name: 'Airports', connectorId}})
+  const path = `/orgs/${org}/imports/${created.import.id}`
+  const upload = {text: csv, headers: {'content-type': 'text/csv'}}
+  const {source} = await client.call<{source: {id: string; rows: number}}>('POST', `${path}/sources?name=airports.csv`, upload)
+  const flow = {
+    id: 'airports',
+    sourceId: source.id,
+    module: 'Accounts',
+    match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
+    fields: Object.entries(columns).map(([field, column]) => ({field, mode: 'column', source: column})),
+  }
+  await client.call('PUT', `${path}/flows`, {body: [flow]})
+  return {id: created.import.id, path, rows: source.rows}
+}
+
+type Prepared = Awaited<ReturnType<typeof prepareImport>>
+
+/** Authorises, starts and follows a run to its end; `onProgress` hears of every look at it. */
+export const runImport = async (client: Client, {id, path, rows}: Prepared, onProgress: (progress: Progress) => void): Promise<Run> => {
+  const {runId} = await client.call<{runId: string}>('POST', '/entitlements/runs/authorise', {body: {importId: id, declaredRows: rows}})
+  await client.call('POST', `${path}/runs`, {body: {runId}})
+  for (;;) {
+    const {run} = await client.call<{run: Run}>('GET', `${path}/runs/${runId}`)
+    onProgress(run.progress)
+    if (run.state === 'ended') return run
+    await sleep(pollMs)
+  }
+}
+
+/** The whole log of a run, page by page. */
+export const readLog = async (client: Client, path: string, runId: string) => {
+  const entries: LogEntry[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: LogPage = await client.call<LogPage>('GET', `${path}/runs/${runId}/records?limit=1000&cursor=${encodeURIComponent(cursor)}`)
+    entries.push(...page.records)
+    cursor = page.nextCursor
+  }
+  return entries
+}
+
+type LogPage = {records: LogEntry[]; nextCursor: string | null}

@@ -1,0 +1,17 @@
+import {once} from 'node:events'
+import net from 'node:net'
+
+/** The wanted port of 127.0.0.1 when nothing listens there, else one the system picks. Free now, promised to nobody. */
+export const freePort = async (wanted = 0): Promise<number> => {
+  const server = net.createServer()
+  try {
+    server.listen(wanted, '127.0.0.1')
+    await once(server, 'listening')
+    const {port} = server.address() as net.AddressInfo
+    server.close()
+    await once(server, 'close')
+    return port
+  } catch {
+    return freePort()
+  }
+}

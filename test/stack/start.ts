@@ -1,0 +1,52 @@
+import {join, relative} from 'node:path'
+import {root, type Stack, startStack} from './stack.ts'
+import {openOutput, paint, printTable} from './terminal.ts'
+
+/** `npm start`: the whole service until Ctrl-C, its data kept in `.data/start` for the next time. */
+const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010}
+const directory = join(root, '.data', 'start')
+/** npm passes on the Ctrl-C that the terminal has sent us already: two within this time are one. */
+const onePressMs = 400
+
+const start = async () => {
+  const output = openOutput()
+  let stack: Stack | null = null
+  let askedAt = 0
+  const leave = async (code: number) => {
+    if (askedAt && Date.now() - askedAt < onePressMs) return
+    if (askedAt) stack?.kill()
+    if (askedAt || !stack) process.exit(130)
+    askedAt = Date.now()
+    console.log('\nStopping. Ctrl-C again stops at once.')
+    await stack.stop()
+    process.exit(code)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0))
+  stack = await startStack({directory, keep: true, ports: wanted, output})
+  printAddresses(stack)
+  await stack.databaseEnded
+  if (askedAt) return
+  console.error(`Postgres has ended; ${join(directory, 'postgres', 'postgres.log')} says why.`)
+  await leave(1)
+}
+
+const printAddresses = ({apiUrl, crmUrl, databaseUrl}: Stack) => {
+  console.log(`\n${paint('bold', 'Lading is up.')} Data stays in ${relative(process.cwd(), directory) || directory}. Ctrl-C stops it.\n`)
+  printTable([
+    ['API', `${apiUrl}${instead(apiUrl, wanted.api)}`],
+    ['CRM stand-in', `${crmUrl}${instead(crmUrl, wanted.crm)}`],
+    ['Postgres', databaseUrl],
+    ['Sign in', `${apiUrl}/auth/zoho/start?dc=local&return=${encodeURIComponent(apiUrl)}`],
+    ['', 'as ana@example.org, on the stand-in’s own consent page'],
+  ])
+  console.log()
+}
+
+const instead = (url: string, port: number) => (new URL(url).port === `${port}` ? '' : paint('yellow', `  (${port} is taken)`))
+
+try {
+  await start()
+} catch (error) {
+  console.error(paint('red', (error as Error).message))
+  process.exit(1)
+}

@@ -1,0 +1,40 @@
+import {styleText} from 'node:util'
+import type {Output} from './supervisor.ts'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Colour only where a terminal shows it; `NO_COLOR` and `FORCE_COLOR` have their usual say. */
+export const paint = (style: Style, text: string) => styleText(style, text, {stream: process.stdout})
+
+const colours = ['cyan', 'magenta', 'yellow', 'green', 'blue', 'red'] as const
+const levels: Record<number, Style> = {40: 'yellow', 50: 'red', 60: 'red'}
+
+/** Prints each process's lines under its name, in a colour of its own. */
+export const openOutput = (): Output => {
+  const names: string[] = []
+  return (name, line) => {
+    if (!names.includes(name)) names.push(name)
+    const label = paint(colours[names.indexOf(name) % colours.length]!, `${name.padEnd(8)}│`)
+    process.stdout.write(`${label} ${readable(line)}\n`)
+  }
+}
+
+/** The service logs JSON; a person reads time, sentence and what else there is. Anything else is shown as it came. */
+const readable = (line: string) => {
+  if (!line.startsWith('{')) return line
+  try {
+    const {level, time, msg, name: _name, pid: _pid, hostname: _hostname, err, ...rest} = JSON.parse(line)
+    const more = Object.keys(rest).length ? paint('dim', JSON.stringify(rest)) : ''
+    const stack = err ? `\n${paint('dim', err.stack ?? JSON.stringify(err))}` : ''
+    const words = levels[level] ? paint(levels[level], `${msg ?? ''}`) : (msg ?? '')
+    return `${paint('dim', `${time}`.slice(11, 23))} ${words} ${more}${stack}`
+  } catch {
+    return line
+  }
+}
+
+/** Two columns, aligned. */
+export const printTable = (rows: [label: string, value: string][]) => {
+  const width = Math.max(...rows.map(([label]) => label.length))
+  for (const [label, value] of rows) console.log(`  ${paint('dim', label.padEnd(width))}  ${value}`)
+}

@@ -1,0 +1,95 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
+import {admit, findSend, GATE_SHUT} from '../../sql/ledger.ts'
+import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
+import type {Context} from './context.ts'
+import {LeaseLost, RunStopped} from './ending.ts'
+import {KINDS, type Kind, type Track} from './row.ts'
+import type {Op} from './verdict.ts'
+
+export type Admitted = {batch: number; ops: Op[]; left: Op[]; since: number}
+
+/** Seconds a dead owner's last request may still be under way: to leave, to be answered, and some. */
+export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
+
+/**
+ * Commits the intent to send these rows, or fewer of them where the run's limit leaves room for fewer: then the rest stand in
+ * `left`. Waits for settlements while the limit is used up by rows still in flight. Throws RunStopped or LeaseLost.
+ */
+export const admitOps = async (ctx: Context, track: Track, kind: Kind, ops: Op[], settled: () => Promise<void>): Promise<Admitted> => {
+  const sorted = ops.toSorted((a, b) => a.row.number - b.row.number)
+  let take = sorted.length
+  for (;;) {
+    const change = settled()
+    const chosen = sorted.slice(0, take)
+    const batch = ctx.nextBatch()
+    const since = performance.now()
+    if (await intend(ctx, track, kind, chosen, batch)) {
+      ctx.lease.renewedSince(since)
+      return {batch, ops: chosen, left: sorted.slice(take), since}
+    }
+    const room = await findRoom(ctx, track, sorted)
+    if (typeof room === 'object') throw new RunStopped(room)
+    if (room === 0) await change
+    else take = room
+  }
+}
+
+/** True when the intent is kept; false when its gate was shut. A lost answer is looked up, so the batch is kept once. */
+const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: number): Promise<boolean> => {
+  const {config, hot, lease, run, log} = ctx
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
+    try {
+      await admit(hot, {
+        run: run.no,
+        fence: lease.fence,
+        batch,
+        flow: track.no,
+        module: track.module.no,
+        kind: KINDS[kind],
+        rows: ops.map(({row, target}) => ({key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.witness})),
+        answerSeconds: answerSecondsOf(ctx),
+        leaseSeconds: config.LEASE_SECONDS,
+      })
+      return true
+    } catch (error) {
+      lease.lost.throwIfAborted()
+      if (sqlStateOf(error) === GATE_SHUT) return false
+      if (!isFateUnknown(error) && !isPassing(error)) throw error
+      log.warn({err: error}, 'intent again')
+    }
+    await sleep(delayMs, undefined, {signal: lease.lost})
+    if (await findSend(hot, {run: run.no, batch}).catch(() => false)) return true
+  }
+}
+
+/**
+ * Why the gate was shut, read under the head's lock so that it stays true: how many of the rows fit (0: wait for what is in
+ * flight). With no room and nothing in flight the run has reached its limit: the stop is written here, once.
+ */
+const findRoom = (ctx: Context, track: Track, ops: Op[]): Promise<number | Stop> =>
+  ctx.db.transaction(async tx => {
+    const head = await lockHead(tx, {run: ctx.run.no, fence: ctx.lease.fence})
+    if (!head) throw new LeaseLost('Another owner took the run')
+    if (head.stop) throw new RunStopped(head.stop)
+    const keys = ops.map(({row}) => row.key)
+    const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: track.module.no, keys}))
+    const room = head.rowsLimit - head.counted
+    const fitting = keys.findIndex((_, at) => keys.slice(0, at + 1).filter(key => fresh.has(key)).length > room)
+    if (fitting !== 0) return fitting < 0 ? keys.length : fitting
+    if (head.sendsOpen > 0) return 0
+    const stop = limitStop(head)
+    await writeStop(tx, {run: ctx.run.no, stop})
+    return stop
+  })
+
+const limitStop = ({rowsLimit, limitBy, counted}: {rowsLimit: number; limitBy: 'plan' | 'declaration'; counted: number}): Stop => ({
+  stopped: 'LIMIT_ROWS_PER_RUN',
+  message:
+    limitBy === 'plan'
+      ? `The plan lets one run write ${rowsLimit} rows. A retry of this run carries on where it stopped`
+      : `The run was declared to write ${rowsLimit} rows. A retry of this run carries on where it stopped`,
+  rowsPerRun: rowsLimit,
+  stoppedBy: limitBy,
+  rowsWrittenTotal: counted,
+})

@@ -1,0 +1,32 @@
+import type {Config} from '../../shared/config.ts'
+import type {Connection} from '../../shared/crm/crm.ts'
+import type {Snapshot} from '../../shared/flows/snapshot.ts'
+import type {Log} from '../../shared/log.ts'
+import type {Storage} from '../../shared/storage.ts'
+import type {Hot, Pool} from '../../sql/database.ts'
+import type {Run} from '../../sql/runs.ts'
+import type {Lease} from './lease.ts'
+import type {Settler} from './settler.ts'
+import type {Slots} from './slots.ts'
+
+/** What every step of one run has at hand. */
+export type Context = {
+  config: Config
+  db: Pool
+  hot: Hot
+  storage: Storage
+  connection: Connection
+  run: Run
+  chain: number
+  /** When the chain's first run was authorised, in ms: a record made before is not the chain's. */
+  chainStart: number
+  snapshot: Snapshot
+  lease: Lease
+  settler: Settler
+  slots: Slots
+  /** Given to each batch in turn; a new owner begins past the last one's. */
+  nextBatch(): number
+  /** Aborts when the lease is lost or the process is asked to stop. */
+  signal: AbortSignal
+  log: Log
+}

@@ -1,0 +1,182 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {Context} from './context.ts'
+import {RunStopped} from './ending.ts'
+import {type Holds, openHolds} from './holds.ts'
+import {findOurs, type Unmatched} from './match.ts'
+import {backOffMs} from './patience.ts'
+import {plan} from './plan.ts'
+import type {Failure, Kind, Row, Track} from './row.ts'
+import {sendBatch} from './sender.ts'
+import {nothingSettled, type Settled} from './settler.ts'
+import {enter, type Op} from './verdict.ts'
+import {openWindow, type Window} from './window.ts'
+
+const rowsPerBatch = 100
+/** Rows past the low-water mark that may be under way: the bound on memory and on what a new owner reads again. */
+const windowRows = 5_000
+
+/** Where the rows of one pass lie between being read and having their end. */
+export type Desk = {
+  ctx: Context
+  track: Track
+  window: Window
+  holds: Holds
+  filling: Record<Kind, Op[]>
+  underWay: Set<Promise<void>>
+  change: Change
+  failure: {error: unknown} | null
+}
+
+export type Prepared = {rows: Row[]; failures: Failure[]; unmatched: Unmatched[]}
+
+export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => ({
+  ctx,
+  track,
+  window: openWindow(lowWater),
+  holds: openHolds(),
+  filling: {create: [], update: []},
+  underWay: new Set(),
+  change: openChange(),
+  failure: null,
+})
+
+/** Throws what ended the pass, if anything did. */
+export const assertGoing = ({failure, ctx}: Desk) => {
+  if (failure) throw failure.error
+  ctx.signal.throwIfAborted()
+  const stop = ctx.lease.stopSeen()
+  if (stop) throw new RunStopped(stop)
+}
+
+/** Rows that hold what they need are planned; the others wait for it. */
+export const place = async (desk: Desk, {rows, failures, unmatched}: Prepared) => {
+  assertGoing(desk)
+  const lost = new Set(unmatched.map(({row}) => row))
+  const failed = [
+    ...failures.map(failure => ({...failure, row: {...failure, counted: null}})),
+    ...unmatched.map(one => ({...one, target: null})),
+  ]
+  if (failed.length) begin(desk, settleFailures(desk, failed))
+  const ready = rows.filter(row => !lost.has(row) && desk.holds.take(row))
+  if (ready.length) await planRows(desk, ready)
+}
+
+/** Waits until the window has room for more rows. */
+export const makeRoom = async (desk: Desk) => {
+  while (desk.window.size() >= windowRows) await waitForChange(desk)
+}
+
+/** Waits until every row has its end. */
+export const finish = async (desk: Desk) => {
+  while (desk.window.size() > 0 || desk.underWay.size > 0) await waitForChange(desk)
+}
+
+/** Waits until nothing is under way, whatever came of it. */
+export const rest = async ({underWay}: Desk) => {
+  while (underWay.size) await Promise.allSettled(underWay)
+}
+
+/** Part-filled batches go first: nothing else will fill them while the reader waits. */
+const waitForChange = async (desk: Desk) => {
+  assertGoing(desk)
+  const changed = desk.change.next()
+  for (const kind of ['create', 'update'] as const) while (desk.filling[kind].length) flush(desk, kind)
+  if (desk.underWay.size === 0) throw new Error(`${desk.window.size()} rows have no step under way`)
+  await changed
+}
+
+const begin = (desk: Desk, work: Promise<void>) => {
+  const tracked = work
+    .catch(error => {
+      desk.failure ??= {error}
+    })
+    .finally(() => {
+      desk.underWay.delete(tracked)
+      desk.change.happened()
+    })
+  desk.underWay.add(tracked)
+}
+
+/** The chain's own writes are looked up once the rows hold their keys: nothing can change them any more. */
+const planRows = async (desk: Desk, rows: Row[]) => {
+  const {ctx, track, holds} = desk
+  const ours = await findOurs(ctx, track, rows)
+  const settled = nothingSettled(null)
+  const skipped: Row[] = []
+  for (const row of rows) {
+    const planned = plan(row, track, (row.matchKey && ours.get(row.matchKey.toString('latin1'))) || [])
+    if (planned.do === 'create') fill(desk, 'create', {row, target: null})
+    else if (planned.do === 'skip') {
+      enter({track, settled}, row, 'skipped', {...planned, attempt: row.attempt})
+      if (row.open) settled.closed.push({module: track.module.no, key: row.key})
+      skipped.push(row)
+    } else if (holds.takeRecord(row, planned.target)) fill(desk, 'update', {row, target: planned.target})
+  }
+  if (skipped.length) await settleUnsent(desk, settled, skipped)
+}
+
+const settleUnsent = async (desk: Desk, settled: Settled, rows: Row[]) => {
+  await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
+  free(desk, rows)
+}
+
+type Failed = {row: Pick<Row, 'key' | 'number' | 'counted'>; code: string; message: string; target: string | null}
+
+const settleFailures = async (desk: Desk, failed: Failed[]) => {
+  const settled = nothingSettled(null)
+  for (const {row, code, message, target} of failed) enter({track: desk.track, settled}, row, 'failed', {code, message, target, attempt: 0})
+  const rows = failed.map(({row}) => row)
+  await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
+}
+
+const leaveAll = ({window}: Desk, rows: Pick<Row, 'number'>[]) => {
+  for (const {number} of rows) window.leave(number)
+}
+
+/** The rows' holds go, and what waited for them goes on. */
+const free = (desk: Desk, rows: Row[]) => {
+  const freed = rows.flatMap(row => desk.holds.release(row)).filter(row => desk.holds.take(row))
+  if (freed.length) begin(desk, planRows(desk, freed))
+}
+
+const fill = (desk: Desk, kind: Kind, op: Op) => {
+  desk.filling[kind].push(op)
+  if (desk.filling[kind].length >= rowsPerBatch) flush(desk, kind)
+}
+
+const flush = (desk: Desk, kind: Kind) => {
+  const ops = desk.filling[kind].splice(0, rowsPerBatch)
+  if (!desk.failure && ops.length) begin(desk, send(desk, kind, ops))
+}
+
+const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
+  const {ctx, track, window, change} = desk
+  const {next, unsent, ending} = await sendBatch(ctx, track, kind, ops, {leave: row => window.leave(row.number), settled: change.next})
+  if (ending) throw ending
+  for (const op of unsent) fill(desk, kind, op)
+  const rows = (step: string) => [...next].filter(([, taken]) => taken === step).map(([row]) => row)
+  free(desk, rows('end'))
+  const replan = rows('replan')
+  if (replan.length) begin(desk, planRows(desk, replan))
+  const again = rows('again')
+  if (again.length) begin(desk, sendLater(desk, kind, again))
+}
+
+const sendLater = async (desk: Desk, kind: Kind, rows: Row[]) => {
+  await sleep(backOffMs(Math.max(...rows.map(({silences}) => silences))), undefined, {signal: desk.ctx.signal})
+  for (const row of rows) fill(desk, kind, {row, target: row.decided!.target})
+}
+
+type Change = {next(): Promise<void>; happened(): void}
+
+/** Something a loop may be waiting for has happened. */
+const openChange = (): Change => {
+  let {promise, resolve} = Promise.withResolvers<void>()
+  return {
+    next: () => promise,
+    happened() {
+      resolve()
+      ;({promise, resolve} = Promise.withResolvers<void>())
+    },
+  }
+}

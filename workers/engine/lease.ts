@@ -1,0 +1,82 @@
+import type {Log} from '../../shared/log.ts'
+import type {Hot, Pool} from '../../sql/database.ts'
+import {type Head, releaseLease, renewLease, type Stop} from '../../sql/run-heads.ts'
+import {LeaseLost} from './ending.ts'
+
+/** Nothing is sent later than this after its intent was written: the next owner counts on it. */
+const sendWithinMs = 5_000
+
+export type Lease = {
+  fence: number
+  /** Aborts when the lease is gone, so that what is under way ends too. */
+  lost: AbortSignal
+  /** A statement that renews the lease began at `since` (monotonic ms) and has committed. */
+  renewedSince(since: number): void
+  /** Whether a request whose intent began at `since` may still leave. */
+  maySend(since: number): boolean
+  /** The stop somebody else wrote, as of the last heartbeat. */
+  stopSeen(): Stop | null
+  release(): Promise<void>
+}
+
+type Held = {db: Pool; hot: Hot; run: number; head: Head; seconds: number; log: Log}
+
+/** Keeps a lease just taken alive while the run is idle; every T1 and T2 renews it as well. */
+export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
+  const {fence} = head
+  const lost = new AbortController()
+  const marginMs = Math.min(2_000, seconds * 250)
+  let renewedAt = performance.now()
+  let stop = head.stop
+
+  const beat = async () => {
+    const since = performance.now()
+    try {
+      const renewed = await renewLease(hot, {run, fence, seconds})
+      if (!renewed) return lost.abort(new LeaseLost('Another owner took the run'))
+      renewedAt = Math.max(renewedAt, since)
+      stop = renewed.stop
+    } catch (error) {
+      log.warn({err: error}, 'heartbeat failed')
+      if (performance.now() - renewedAt > seconds * 1000) lost.abort(new LeaseLost('The lease ran out: the database could not be reached'))
+    }
+  }
+  const heart = beatEvery((seconds * 1000) / 3, beat)
+
+  return {
+    fence,
+    lost: lost.signal,
+    renewedSince: since => {
+      renewedAt = Math.max(renewedAt, since)
+    },
+    maySend: since =>
+      performance.now() - since <= sendWithinMs && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
+    stopSeen: () => stop,
+    async release() {
+      await heart.stop()
+      await releaseLease(db, {run, fence})
+    },
+  }
+}
+
+/** Beats one after another, never two at once. `stop` waits for the one under way. */
+const beatEvery = (everyMs: number, beat: () => Promise<void>) => {
+  let under = Promise.resolve()
+  let timer: NodeJS.Timeout
+  let stopped = false
+  const next = () => {
+    timer = setTimeout(() => {
+      under = beat().then(() => {
+        if (!stopped) next()
+      })
+    }, everyMs)
+  }
+  next()
+  return {
+    stop: () => {
+      stopped = true
+      clearTimeout(timer)
+      return under
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import {type CrmProblem, sayProblem} from '../../shared/crm/error.ts'
+import {matchKeyOf} from '../../shared/flows/match-key.ts'
+import {findMatches} from '../../sql/chain-rows.ts'
+import type {Context} from './context.ts'
+import {askPatiently} from './patience.ts'
+import type {Row, Track} from './row.ts'
+
+/** The CRM takes this many values in one query. Source: wire reference 7.2. */
+const valuesPerQuery = 50
+
+export type Unmatched = {row: Row; code: string; message: string}
+
+/**
+ * Asks the CRM which records a chunk's rows match: one query for fifty values, every spelling asked as it stands, the answers
+ * compared again by our own key. Fills `row.matches`; answers the rows whose value the CRM cannot be asked about.
+ */
+export const matchRows = async (ctx: Context, track: Track, rows: Row[]): Promise<Unmatched[]> => {
+  const [first] = track.matchFields
+  const asking = rows.filter(({matchKey, decided}) => matchKey && !decided)
+  if (!first || asking.length === 0) return []
+  const spellings = [...new Set(asking.map(row => rawOf(row, first.apiName)))]
+  const queries: (string | number)[][] = []
+  for (let from = 0; from < spellings.length; from += valuesPerQuery) queries.push(spellings.slice(from, from + valuesPerQuery))
+  const answers = await Promise.all(queries.map(values => query(ctx, track, values)))
+  const records = new Map<string, string[]>()
+  for (const {key, id} of answers.flatMap(({found}) => found)) records.set(key, [...(records.get(key) ?? []), id])
+  for (const row of asking) row.matches = records.get(row.matchKey!.toString('latin1')) ?? []
+  return unmatched(asking, first, new Map(answers.flatMap(({unaskable}) => unaskable)))
+}
+
+const rawOf = (row: Row, field: string) => {
+  const value = row.payload[field]
+  return typeof value === 'number' ? value : String(typeof value === 'object' && value && 'id' in value ? value.id : value)
+}
+
+const query = async (ctx: Context, {module, matchFields}: Track, values: (string | number)[]) => {
+  const fields = matchFields.map(({apiName}) => apiName)
+  const {records, unaskable} = await askPatiently(ctx, () =>
+    ctx.connection.findRecords({module: module.apiName, field: fields[0]!, values, fields}, {signal: ctx.lease.lost}),
+  )
+  const found = records.flatMap(record => {
+    const key = matchKeyOf(
+      fields.map(field => record[field]),
+      matchFields,
+    )
+    return key ? [{key: key.toString('latin1'), id: record.id}] : []
+  })
+  return {found, unaskable: unaskable.map(({value, crm}) => [String(value), crm] as const)}
+}
+
+const unmatched = (rows: Row[], field: Track['matchFields'][number], refused: Map<string, CrmProblem>): Unmatched[] =>
+  rows.flatMap(row => {
+    const crm = refused.size ? refused.get(String(rawOf(row, field.apiName))) : undefined
+    return crm ? [{row, code: crm.code ?? 'MATCH_REFUSED', message: `${field.apiName} could not be searched: ${sayProblem(crm)}`}] : []
+  })
+
+/** What rows of this chain wrote under the same keys. Asked once the rows hold their keys, so nothing can change it meanwhile. */
+export const findOurs = async (ctx: Context, track: Track, rows: Row[]): Promise<Map<string, string[]>> => {
+  const keys = rows.flatMap(({matchKey, decided}) => (matchKey && !decided ? [matchKey] : []))
+  const ours = new Map<string, string[]>()
+  if (keys.length === 0) return ours
+  for (const {key, recordId} of await findMatches(ctx.hot, {chain: ctx.chain, module: track.module.no, keys})) {
+    const name = key.toString('latin1')
+    ours.set(name, [...(ours.get(name) ?? []), recordId])
+  }
+  return ours
+}

@@ -1,0 +1,56 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {CrmError} from '../../shared/crm/error.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {findConnectorState} from '../../sql/connectors.ts'
+import type {Context} from './context.ts'
+import {RunPaused, RunStopped} from './ending.ts'
+
+const longestWaitMs = 10_000
+const tries = 6
+
+/** A read of the CRM under a slot, asked again while that may help. Ends in an answer, a pause or a stop: never in a lost row. */
+export const askPatiently = async <T>(ctx: Context, read: () => Promise<T>): Promise<T> => {
+  for (let tried = 1; ; tried++) {
+    try {
+      await ctx.slots.take(ctx.signal)
+      try {
+        return await read()
+      } finally {
+        ctx.slots.give()
+      }
+    } catch (error) {
+      await waitOrGiveUp(ctx, error, tried)
+    }
+  }
+}
+
+const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
+  if (error instanceof Refusal) throw await endingOf(ctx, error)
+  if (!(error instanceof CrmError)) throw error
+  const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
+  if (quotaSpent) throw spent()
+  if (!retryable) throw new RunStopped({stopped: 'CRM_REFUSED', message: `${error.message}. Mend this at the CRM, then start a new run`})
+  const waitMs = backOffMs(tried, retryAfterMs)
+  if (waitMs > longestWaitMs || tried >= tries)
+    throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
+  await sleep(waitMs, undefined, {signal: ctx.signal})
+}
+
+export const spent = () =>
+  new RunPaused('DAILY_ALLOWANCE_SPENT', "The CRM's API credits of the last 24 hours are used up; the run looks again every minute", 60)
+
+/** What a refusal before sending means for the run: lie down and try again, or stop because the grant has ended. */
+export const endingOf = async ({db, run}: Context, refusal: Refusal) => {
+  const seconds = Number(refusal.extra.retryAfter ?? 30)
+  if (run.connectorId && (await findConnectorState(db, run.connectorId)) !== 'connected') {
+    return new RunStopped({
+      stopped: 'GRANT_ENDED',
+      message: 'The CRM no longer honours this connection. Connect it again, then start a new run',
+    })
+  }
+  return new RunPaused(refusal.code, refusal.message, Math.max(1, seconds))
+}
+
+/** What the CRM asked for; else half a second, doubling, with jitter so that batches do not come back together. */
+export const backOffMs = (tried: number, askedMs: number | null = null) =>
+  askedMs ?? Math.round(500 * 2 ** (tried - 1) * (0.75 + Math.random() / 2))

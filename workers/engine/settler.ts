@@ -1,0 +1,170 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {Log} from '../../shared/log.ts'
+import {HOW, listHolders} from '../../sql/chain-rows.ts'
+import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../sql/database.ts'
+import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, refreshStatistics, type Settlement, settle} from '../../sql/ledger.ts'
+import {findHead} from '../../sql/run-heads.ts'
+import {outcomeNo} from '../../sql/run-log.ts'
+import {LeaseLost} from './ending.ts'
+import type {Lease} from './lease.ts'
+import {countAt} from './row.ts'
+
+/** What one batch (or some rows that needed none) came to. `leave` runs as the statement is built: its rows are final by then. */
+export type Settled = {
+  batch: number | null
+  log: LogRow[]
+  released: {module: number; key: string}[]
+  kept: ChainRow[]
+  opened: OpenQuestion[]
+  closed: {module: number; key: string}[]
+  counts: Map<number, number>
+  leave(): void
+}
+
+export const nothingSettled = (batch: number | null): Settled => ({
+  batch,
+  log: [],
+  released: [],
+  kept: [],
+  opened: [],
+  closed: [],
+  counts: new Map(),
+  leave: () => {},
+})
+
+/** At most this many batches in one statement: beyond it a T2 takes long enough to make the next ones wait. */
+const coalesced = 8
+const statisticsAt = [2_000, 20_000, 200_000]
+
+export type Settler = {settle(settled: Settled): Promise<void>; follow(cursor: () => {flow: number; lowWater: number}): void}
+
+type Opened = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; leaseSeconds: number; answerSeconds: number; log: Log}
+
+/** Runs the T2s of a run one after another, answers that arrive meanwhile together. Each happens once, whatever becomes of the connection. */
+export const openSettler = (opened: Opened): Settler => {
+  const line: {settled: Settled; resolve(): void; reject(error: unknown): void}[] = []
+  let cursor = () => ({flow: 0, lowWater: 0})
+  let settleNo = 0
+  let written = 0
+  let busy = false
+
+  const work = async () => {
+    busy = true
+    while (line.length) {
+      const taken = line.splice(0, coalesced)
+      for (const {settled} of taken) settled.leave()
+      const parts = taken.map(({settled}) => settled)
+      try {
+        await settleOnce(opened, merge(opened, parts, {settleNo: settleNo + 1, cursor: cursor()}))
+        settleNo++
+        for (const {resolve} of taken) resolve()
+      } catch (error) {
+        for (const {reject} of taken) reject(error)
+      }
+      const before = written
+      written += parts.reduce((sum, {log}) => sum + log.length, 0)
+      if (statisticsAt.some(at => before < at && written >= at))
+        await refreshStatistics(opened.hot).catch(err => opened.log.warn({err}, 'analyze'))
+    }
+    busy = false
+  }
+
+  return {
+    follow: of => {
+      cursor = of
+    },
+    settle: settled =>
+      new Promise((resolve, reject) => {
+        line.push({settled, resolve, reject})
+        if (!busy) void work()
+      }),
+  }
+}
+
+const merge = (
+  {run, chain, lease, leaseSeconds, answerSeconds}: Opened,
+  parts: Settled[],
+  at: Pick<Settlement, 'settleNo' | 'cursor'>,
+): Settlement => {
+  const counts: number[] = []
+  for (const part of parts) {
+    for (const [index, change] of part.counts) {
+      while (counts.length <= index) counts.push(0)
+      counts[index]! += change
+    }
+  }
+  return {
+    run,
+    chain,
+    fence: lease.fence,
+    batches: parts.flatMap(({batch}) => (batch === null ? [] : [batch])),
+    log: parts.flatMap(({log}) => log),
+    released: parts.flatMap(({released}) => released),
+    kept: parts.flatMap(({kept}) => kept),
+    opened: parts.flatMap(({opened}) => opened),
+    closed: parts.flatMap(({closed}) => closed),
+    counts,
+    leaseSeconds,
+    answerSeconds,
+    ...at,
+  }
+}
+
+/** Again until its fate is known. Bounded by the lease: once that is lost nothing can be committed any more. */
+const settleOnce = async (opened: Opened, settlement: Settlement): Promise<void> => {
+  const {db, hot, lease, log} = opened
+  for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
+    const since = performance.now()
+    try {
+      await settle(hot, settlement)
+      return lease.renewedSince(since)
+    } catch (error) {
+      lease.lost.throwIfAborted()
+      const state = sqlStateOf(error)
+      if (state === GATE_SHUT) return await assertSettled(db, settlement, error)
+      if (state === '23505') await refuseHeld(db, settlement)
+      else if (isFateUnknown(error) || isPassing(error)) log.warn({err: error}, 'settle again')
+      else throw error
+    }
+    await sleep(delayMs, undefined, {signal: lease.lost})
+  }
+}
+
+/** The gate is shut because this very statement was committed before its answer was lost, or because the run is no longer ours. */
+const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause: unknown) => {
+  const head = await findHead(db, run)
+  if (head?.fence === fence && head.settleNo === settleNo) return
+  if (head?.fence === fence && head.leaseLive) throw new Error('A settlement was refused under a live lease', {cause})
+  throw new LeaseLost('Another owner took the run')
+}
+
+/** Two rows of a chain never have made one record: the later one's claim becomes a refusal, `RECORD_HELD`. */
+const refuseHeld = async (db: Pool, settlement: Settlement) => {
+  const {chain, kept, log, counts} = settlement
+  const made = kept.filter(({how}) => how === HOW.made || how === HOW.taken)
+  const holders = new Map<string, string>()
+  for (const module of new Set(made.map(({module}) => module))) {
+    const records = made.filter(row => row.module === module).map(({recordId}) => recordId)
+    for (const {recordId, key} of await listHolders(db, {chain, module, records})) holders.set(`${module} ${recordId}`, key)
+  }
+  const losers = made.filter(({module, recordId, key}) => {
+    const holder = holders.get(`${module} ${recordId}`)
+    if (holder === undefined) holders.set(`${module} ${recordId}`, key)
+    return holder !== undefined && holder !== key
+  })
+  if (losers.length === 0) throw new Error('A record is held twice and its holder cannot be found')
+  for (const loser of losers) {
+    kept.splice(kept.indexOf(loser), 1)
+    const entry = log.findLast(({key, module}) => key === loser.key && module === loser.module)!
+    const message = `The CRM named record ${loser.recordId}, which another row of this import made`
+    Object.assign(entry, {outcome: outcomeNo('refused'), code: 'RECORD_HELD', message, recordId: null})
+    for (const [outcome, change] of [
+      ['created', -1],
+      ['refused', 1],
+    ] as const) {
+      const index = countAt(loser.module, outcome)
+      while (counts.length <= index) counts.push(0)
+      counts[index]! += change
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import type {RecordAnswer} from '../../shared/crm/crm.ts'
+import {type CrmProblem, errorsOf, sayProblem} from '../../shared/crm/error.ts'
+import {HOW} from '../../sql/chain-rows.ts'
+import {type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import {countAt, KINDS, type Kind, type Row, type Track} from './row.ts'
+import type {Settled} from './settler.ts'
+import type {Take} from './take.ts'
+
+export type Op = {row: Row; target: string | null}
+/** Where a row goes next: it is done, it is sent again as it is, or it is planned afresh. */
+export type Next = 'end' | 'again' | 'replan'
+
+/** A create or update nobody answers is sent at most so often in one go. */
+const mostSilences = 3
+
+type Sent = {track: Track; kind: Kind; settled: Settled}
+
+/** Writes down what one answer means for its row, and says where the row goes next. */
+export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {sent: false}>, take: Take | undefined): Next => {
+  const {row} = op
+  row.attempt++
+  if (answer.ok) return succeed(sent, op, answer.recordId)
+  if (answer.crm.unanswered) return hearNothing(sent, op, answer.crm)
+  const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
+  if (take?.taken) return takeRecord(sent, op, answer.crm, answer.duplicateOf!)
+  if (isMatchFound(sent, row, answer.crm) && answer.duplicateOf) {
+    note(sent, row, 'refused', {recordId: op.target, code, message: sayRefusal(answer.crm)})
+    sent.settled.released.push(nameOf(sent, row))
+    open(sent, op, KINDS.again)
+    row.matches = [answer.duplicateOf]
+    return 'replan'
+  }
+  const message = take ? `${sayRefusal(answer.crm)}. The record is not this row's to take: ${WHY[take.why]}` : sayRefusal(answer.crm)
+  note(sent, row, 'refused', {recordId: op.target, code, message})
+  if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
+  close(sent, row)
+  return 'end'
+}
+
+/** Rows whose create was lost and which the CRM now calls a duplicate of one record. */
+export const takeCandidate = (kind: Kind, {row}: Op, answer: RecordAnswer): string | null =>
+  kind === 'create' && row.silences > 0 && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
+
+const WHY = {
+  another: 'somebody else made it',
+  earlier: 'it was made before this import began',
+  gone: 'it is gone',
+  unread: 'it does not say who made it, or when',
+  held: 'another row of this import has it',
+} as const
+
+const succeed = (sent: Sent, {row}: Op, recordId: string): Next => {
+  const created = sent.kind === 'create'
+  note(sent, row, created ? 'created' : 'updated', {recordId})
+  keep(sent, row, recordId, created ? HOW.made : HOW.updated)
+  close(sent, row)
+  return 'end'
+}
+
+const takeRecord = (sent: Sent, {row}: Op, crm: CrmProblem, recordId: string): Next => {
+  note(sent, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
+  row.attempt++
+  note(sent, row, 'created', {recordId, code: 'MADE_EARLIER', message: 'Made by the create that was sent before and never answered'})
+  keep(sent, row, recordId, HOW.taken)
+  close(sent, row)
+  return 'end'
+}
+
+const hearNothing = (sent: Sent, op: Op, crm: CrmProblem): Next => {
+  const {row} = op
+  row.silences++
+  row.decided = {kind: sent.kind, target: op.target}
+  note(sent, row, 'unanswered', {recordId: op.target, code: crm.code, message: sayProblem(crm)})
+  open(sent, op, KINDS[sent.kind])
+  return (sent.kind === 'update' || row.witness) && row.silences < mostSilences ? 'again' : 'end'
+}
+
+/** The CRM knows a record with this row's match value that the search did not find: the row is planned again with it. */
+const isMatchFound = ({kind, track}: Sent, row: Row, crm: CrmProblem) =>
+  kind === 'create' &&
+  row.silences === 0 &&
+  track.onOne !== 'create' &&
+  track.matchFields.length === 1 &&
+  errorsOf(crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === track.matchFields[0]!.apiName)
+
+/** The CRM's words with the fields they are about; never a value. */
+const sayRefusal = (crm: CrmProblem) => {
+  const fields = [...new Set(errorsOf(crm).flatMap(({field}) => field ?? []))]
+  return fields.length ? `${sayProblem(crm)} (${fields.join(', ')})` : sayProblem(crm)
+}
+
+const nameOf = ({track}: Sent, {key}: Row) => ({module: track.module.no, key})
+
+const keep = (sent: Sent, row: Row, recordId: string, how: number) =>
+  sent.settled.kept.push({...nameOf(sent, row), recordId, how, matchKey: row.matchKey})
+
+const open = (sent: Sent, {row, target}: Op, kind: number) => {
+  row.open = true
+  sent.settled.opened.push({
+    ...nameOf(sent, row),
+    flow: sent.track.no,
+    number: row.number,
+    kind,
+    target,
+    witness: row.witness,
+    attempt: row.attempt,
+  })
+}
+
+const close = (sent: Sent, row: Row) => {
+  if (row.open) sent.settled.closed.push(nameOf(sent, row))
+  row.open = false
+}
+
+type Said = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
+
+/** One entry under the row's current attempt, counted in place of the row's outcome so far. */
+const note = (sent: Sent, row: Row, outcome: Outcome, said: Said) => enter(sent, row, outcome, {...said, attempt: row.attempt})
+
+export const enter = (
+  {track, settled}: Omit<Sent, 'kind'>,
+  row: Pick<Row, 'key' | 'number' | 'counted'>,
+  outcome: Outcome,
+  said: Said & {attempt: number},
+) => {
+  const {recordId = null, code = null, message = null, target = null, attempt} = said
+  const {no: module} = track.module
+  settled.log.push({
+    key: row.key,
+    flow: track.no,
+    number: row.number,
+    module,
+    phase: 0,
+    target,
+    attempt,
+    recordId,
+    outcome: outcomeNo(outcome),
+    code,
+    message,
+  })
+  if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
+  add(settled.counts, countAt(module, outcome), 1)
+  row.counted = outcome
+}
+
+const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)
