@@ -34,47 +34,55 @@ export class StorageMissing extends Error {
 
 const temporary = '_temporary'
 const leftoverMs = 60 * 60 * 1000
-const keyShape = /^[a-z][\w-]*(\/[\w-][\w.-]*)+$/i
+const keyShape = /^[a-z][\w-]*(\/[\w-]+(\.[\w-]+)*)+$/i
 
 /** Another driver (S3) joins here, by configuration: it brings a flydrive disk and its own way to put an object whole. */
 export const openStorage = ({directory}: StorageConfig): Storage => {
   const disk = new Disk(new FSDriver({location: directory, visibility: 'private'}))
   return {
-    put: (key, stream) => putWhole(disk, directory, checked(key), stream),
-    read: key => readFrom(disk, checked(key)),
-    remove: key => disk.delete(checked(key)),
-    exists: key => disk.exists(checked(key)),
-    size: key => missingOr(key, async () => (await disk.getMetaData(checked(key))).contentLength),
+    put: async (key, stream) => putWhole(directory, checked(key), stream),
+    read: async key => readFrom(disk, checked(key)),
+    remove: async key => disk.delete(checked(key)),
+    exists: async key => disk.exists(checked(key)),
+    size: async key => (await missingOr(checked(key), () => disk.getMetaData(key))).contentLength,
     sweepTemporary: () => sweep(join(directory, temporary)),
   }
 }
 
 const checked = (key: string) => {
-  if (keyShape.test(key) && !key.includes('..')) return key
+  if (keyShape.test(key)) return key
   throw new Error(`Not a storage key: ${key}`)
 }
 
-const putWhole = async (disk: Disk, directory: string, key: string, stream: AsyncIterable<Uint8Array>) => {
-  const partial = `${temporary}/${randomUUID()}`
+/** Not by flydrive: its `putStream` may answer a failure before its file exists, which would then stay, and its `move` copies. */
+const putWhole = async (directory: string, key: string, stream: AsyncIterable<Uint8Array>) => {
+  // A stream that fails before it is read must not end the process; reading it throws the failure.
+  if (stream instanceof Readable) stream.on('error', () => {})
+  const partial = join(directory, temporary, randomUUID())
   const path = join(directory, key)
+  await mkdir(dirname(partial), {recursive: true})
   try {
-    await disk.putStream(partial, stream instanceof Readable ? stream : Readable.from(stream, {objectMode: false}))
-    const bytes = await flush(join(directory, partial))
+    const bytes = await write(partial, stream)
     await mkdir(dirname(path), {recursive: true})
-    // A rename within one file system is atomic; flydrive's own move copies.
-    await rename(join(directory, partial), path)
-    await flush(dirname(path))
+    await rename(partial, path)
+    await using folder = await open(dirname(path))
+    await folder.sync()
     return bytes
   } catch (error) {
-    await rm(join(directory, partial), {force: true})
-    throw (error as Error).cause ?? error
+    await rm(partial, {force: true})
+    throw error
   }
 }
 
-const flush = async (path: string) => {
-  await using file = await open(path, 'r')
+const write = async (path: string, stream: AsyncIterable<Uint8Array>) => {
+  await using file = await open(path, 'wx', 0o600)
+  let bytes = 0
+  for await (const chunk of stream) {
+    await file.writeFile(chunk)
+    bytes += chunk.length
+  }
   await file.sync()
-  return (await file.stat()).size
+  return bytes
 }
 
 const readFrom = (disk: Disk, key: string) =>

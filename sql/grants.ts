@@ -14,7 +14,7 @@ export type GrantRow = z.output<typeof Grant>
 const columns = sql.fragment`refresh_sealed as "refreshSealed", access_sealed as "accessSealed", ended_at is not null as ended,
   (extract(epoch from access_expires_at - lading_now()) * 1000)::float8 as "accessLeftMs"`
 
-/** The sealed tokens of a consent, in place of those of an earlier one. `accessSeconds` is the CRM's `expires_in`. */
+/** The sealed tokens of a consent, in place of those of an earlier one, whose mints count no more. `accessSeconds` is the CRM's `expires_in`. */
 export const keepGrant = (
   tx: Tx,
   {
@@ -25,6 +25,7 @@ export const keepGrant = (
   }: {connector: string; refreshSealed: string; accessSealed: string; accessSeconds: number},
 ) =>
   tx.query(sql.type(Empty)`
+    with forgotten as (delete from grant_mints where connector_id = ${connector})
     insert into grants (connector_id, refresh_sealed, access_sealed, access_expires_at)
     values (${connector}, ${refreshSealed}, ${accessSealed}, lading_now() + make_interval(secs => ${accessSeconds}))
     on conflict (connector_id) do update set refresh_sealed = excluded.refresh_sealed, access_sealed = excluded.access_sealed,

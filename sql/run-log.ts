@@ -70,14 +70,15 @@ export const listFinals = (hot: Hot, {run, flows, from, to}: {run: number; flows
 
 const listFinalsStatement = prepare<FinalEntry>(
   'list-finals',
-  `with entries as (
-     select row_number, module_no, flow_no, attempt, outcome, record_id, code, message, seq from run_log
-     where run_no = $1::bigint and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and phase = 0),
-   finals as (
-     select distinct on (row_number, flow_no, module_no) * from entries where outcome < 8
-     order by row_number, flow_no, module_no, attempt desc, (outcome = 3), seq desc)
-   select f.row_number as number, f.module_no as module, f.flow_no as flow, f.outcome, f.record_id as "recordId", f.code, f.message,
-     exists (select from entries e where e.row_number = f.row_number and e.flow_no = f.flow_no and e.module_no = f.module_no
-       and (e.outcome = 8 or (f.outcome = 2 and e.outcome = 3 and e.record_id is null))) as disclosed
-   from finals f order by f.row_number, f.flow_no, f.module_no`,
+  `select number, module, flow, outcome, "recordId", code, message, twice or (outcome = 2 and silent) as disclosed
+   from (
+     select distinct on (row_number, flow_no, module_no) row_number as number, module_no as module, flow_no as flow, outcome,
+       record_id as "recordId", code, message, bool_or(outcome = 8) over entries as twice,
+       bool_or(outcome = 3 and record_id is null) over entries as silent
+     from run_log
+     where run_no = $1::bigint and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and phase = 0
+     window entries as (partition by row_number, flow_no, module_no)
+     order by row_number, flow_no, module_no, outcome >= 8, attempt desc, (outcome = 3), seq desc) finals
+   where outcome < 8
+   order by number, flow, module`,
 )

@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava'
 import {routes} from '../api/app.ts'
 import type {Route} from '../api/route.ts'
 import {mintSecret} from '../shared/people/api-token.ts'
-import {type Role, ROLES} from '../shared/people/roles.ts'
+import {ROLES, type Role} from '../shared/people/roles.ts'
 import {openSession} from '../shared/people/session.ts'
 import {sql} from '../sql/database.ts'
 import {type World, world} from './world.ts'
@@ -48,14 +48,27 @@ const refuses = async (t: ExecutionContext, list: Guarded[], expected: Expected,
   }
 }
 
-const GATES = ['AUTH_REQUIRED', 'TOKEN_REVOKED', 'TOKEN_EXPIRED', 'ORG_NOT_FOUND', 'MEMBERSHIP_GONE', 'BANNED', 'NO_ORG', 'OTHER_ORG', 'ORG_CLOSED']
+const GATES = [
+  'AUTH_REQUIRED',
+  'TOKEN_REVOKED',
+  'TOKEN_EXPIRED',
+  'ORG_NOT_FOUND',
+  'MEMBERSHIP_GONE',
+  'BANNED',
+  'NO_ORG',
+  'OTHER_ORG',
+  'ORG_CLOSED',
+]
 
 /** Past every gate: whatever the route makes of what it was sent. */
 const admits = async (t: ExecutionContext, list: Guarded[], ask: (route: Guarded) => ReturnType<typeof knock>) => {
   t.plan(list.length)
   const answers = await Promise.all(list.map(async route => ({route, answer: await ask(route)})))
   for (const {route, answer} of answers) {
-    t.false([...GATES, 'SESSION_REQUIRED', 'ROLE_REQUIRED', 'INTERNAL'].includes(answer.body.code), `${route.method} ${route.path}: ${answer.text}`)
+    t.false(
+      [...GATES, 'SESSION_REQUIRED', 'ROLE_REQUIRED', 'INTERNAL'].includes(answer.body.code),
+      `${route.method} ${route.path}: ${answer.text}`,
+    )
   }
 }
 
@@ -169,7 +182,12 @@ for (const via of ['session', 'token'] as const) {
 test('a session in no org', async t => {
   const {person} = await house.makeOrg()
   const token = await openSession(house.db, house.config, {person, org: null, role: null})
-  await refuses(t, guarded.filter(({access}) => !access.noOrg), {status: 403, code: 'NO_ORG'}, route => knock(route, token))
+  await refuses(
+    t,
+    guarded.filter(({access}) => !access.noOrg),
+    {status: 403, code: 'NO_ORG'},
+    route => knock(route, token),
+  )
 })
 
 test('what is open to sessions in no org and to closed orgs is open to them', async t => {
@@ -194,7 +212,10 @@ test('every rank below the one a route asks for', async t => {
   const builder = await house.makeOrg({role: 'builder', org: home.org})
   const above = (low: Role) => guarded.filter(({access}) => ROLES.indexOf(access.role) > ROLES.indexOf(low))
   t.plan(above('operator').length + above('builder').length)
-  for (const [low, {token}] of [['operator', operator], ['builder', builder]] as const) {
+  for (const [low, {token}] of [
+    ['operator', operator],
+    ['builder', builder],
+  ] as const) {
     for (const route of above(low)) {
       const {status, body} = await knock(route, token)
       t.deepEqual({status, code: body.code}, {status: 403, code: 'ROLE_REQUIRED'}, `${low} at ${route.method} ${route.path}`)

@@ -34,10 +34,13 @@ type Options = {
 
 export type World = Awaited<ReturnType<typeof world>>
 
-/** Worlds of this file, ended after its last test. */
-const open: (() => Promise<void>)[] = []
+/** What was begun in this file, ended after its last test, the last first. */
+const begun: (() => Promise<unknown>)[] = []
 test.after.always('the world ends', async () => {
-  for (const end of open.toReversed()) await end()
+  const ended = []
+  for (const end of begun.toReversed()) ended.push(...(await Promise.allSettled([end()])))
+  // One that fails keeps none of the others open.
+  for (const end of ended) if (end.status === 'rejected') throw end.reason
 })
 
 /**
@@ -45,25 +48,22 @@ test.after.always('the world ends', async () => {
  * is enough: an org is what keeps tests apart. Ends by itself; then no job of it may have failed.
  */
 export const world = async (t: ExecutionContext<any>, {workers = [], environment = {}, crm: crmOptions}: Options = {}) => {
+  const database = await createDatabase(t.title)
+  begun.push(database.drop)
+  const crm = await startCrm(crmOptions)
+  begun.push(crm.stop)
   const storage = await mkdtemp(join(tmpdir(), 'lading-world-'))
-  const [database, crm] = await Promise.all([createDatabase(t.title), startCrm(crmOptions)])
+  begun.push(() => rm(storage, {recursive: true}))
   const config = readConfig({
     ...{NODE_ENV: 'test', DATABASE_URL: database.url, PORT: '0', STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url},
     ...{LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', ...environment},
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
+  begun.push(tools.close)
   const api = await listen(tools)
-  const working = workers.length ? await startWorkers(workers, config) : null
-  open.push(async () => {
-    await working?.stop()
-    await api.drain()
-    const failed = await findFailed(tools.queue)
-    await tools.close()
-    await crm.stop()
-    await database.drop()
-    await rm(storage, {recursive: true})
-    assert.deepEqual(failed, [], 'no job of the test failed')
-  })
+  begun.push(async () => assert.deepEqual(await findFailed(tools.queue), [], 'no job of the test failed'))
+  begun.push(api.drain)
+  if (workers.length) begun.push((await startWorkers(workers, config)).stop)
   const {db, hot, queue} = tools
   const as = openCalls(api.url)
   return {...{url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as}, ...people(db, config, as), ahead: setAhead(db)}

@@ -1,3 +1,4 @@
+import {AsyncLocalStorage} from 'node:async_hooks'
 import {endConnector} from '../../sql/connectors.ts'
 import type {Tx} from '../../sql/database.ts'
 import {
@@ -56,17 +57,17 @@ export const openGrants = (tools: Tools): Grants => {
 
   const renew = async (granted: Granted, dead: string | undefined) => {
     const {connector} = granted
+    let old: Held | null = null
     try {
-      const fresh = holdKept(tools, connector, await findGrant(tools.db, connector), dead) ?? (await gate(() => mint(tools, granted, dead)))
+      old = readHeld(tools, connector, await findGrant(tools.db, connector), dead)
+      const fresh = old && isFresh(old) ? old : await gate(() => mint(tools, granted, dead))
       held.set(connector, fresh)
       return fresh
     } catch (error) {
-      const old = held.get(connector)
-      const isUsable = old && old.token !== dead && old.endsAt > performance.now() && error instanceof Refusal && !isEnd(error)
-      if (!isUsable) held.delete(connector)
-      if (!isUsable) throw error
-      old.renewAt = Math.min(old.endsAt, performance.now() + tryAgainMs)
+      held.delete(connector)
+      if (!old || old.endsAt <= performance.now() || !(error instanceof Refusal) || isEnd(error)) throw error
       tools.log.warn({connector, code: error.code}, 'renewal failed; the old access token still lives')
+      held.set(connector, {...old, renewAt: Math.min(old.endsAt, performance.now() + tryAgainMs)})
       return old
     }
   }
@@ -75,7 +76,7 @@ export const openGrants = (tools: Tools): Grants => {
     forget: connector => held.delete(connector),
     async token(granted, dead) {
       const kept = held.get(granted.connector)
-      if (kept && kept.token !== dead && kept.renewAt > performance.now()) return kept.token
+      if (kept && kept.token !== dead && isFresh(kept)) return kept.token
       const key = `${granted.connector} ${dead ?? ''}`
       const flight = renewing.get(key) ?? renew(granted, dead).finally(() => renewing.delete(key))
       renewing.set(key, flight)
@@ -84,24 +85,28 @@ export const openGrants = (tools: Tools): Grants => {
   }
 }
 
-/** The token in the row, if it is one to use: someone else, or an earlier process, has renewed it. */
-const holdKept = ({config}: Tools, connector: string, grant: GrantRow | null, dead: string | undefined): Held | null => {
+/** The token in the row, while it lives: someone else, or an earlier process, asked for it. */
+const readHeld = ({config}: Tools, connector: string, grant: GrantRow | null, dead: string | undefined): Held | null => {
   if (!grant) throw unavailable('This connection has no grant: connect it again')
   if (grant.ended) throw ended()
-  if (!grant.accessSealed || (grant.accessLeftMs ?? 0) <= renewEarlyMs) return null
+  if (!grant.accessSealed || (grant.accessLeftMs ?? 0) <= 0) return null
   const token = attempt(() => openAccess(config.SECRETS_KEYS, connector, grant.accessSealed!))
   return token === null || token === dead ? null : hold(token, grant.accessLeftMs!)
 }
 
 const hold = (token: string, leftMs: number): Held => {
   const endsAt = performance.now() + leftMs
-  return {token, endsAt, renewAt: leftMs > renewEarlyMs ? endsAt - renewEarlyMs : performance.now() + leftMs / 2}
+  return {token, endsAt, renewAt: endsAt - renewEarlyMs}
 }
+
+const isFresh = ({renewAt}: Held) => renewAt > performance.now()
 
 /** Under the grant's lock: what another has just left there, else a token asked of the CRM. An ended grant is committed before it is told. */
 const mint = async (tools: Tools, granted: Granted, dead: string | undefined): Promise<Held> => {
+  // Slonik lets no other connection be used in a transaction's own async context, which the mint is meant to outlive.
+  const outside = AsyncLocalStorage.snapshot()
   const outcome = await tools.db
-    .transaction(tx => mintLocked(tools, tx, granted, dead), 0)
+    .transaction(tx => mintLocked({...tools, outside}, tx, granted, dead), 0)
     .catch(error => {
       if (isLockTimeout(error)) throw unavailable('The access to this connection is being renewed elsewhere and does not come: try again')
       throw error
@@ -113,7 +118,7 @@ const mint = async (tools: Tools, granted: Granted, dead: string | undefined): P
 }
 
 const mintLocked = async (
-  tools: Tools,
+  tools: Tools & {outside: <R>(work: () => R) => R},
   tx: Tx,
   granted: Granted,
   dead: string | undefined,
@@ -121,11 +126,11 @@ const mintLocked = async (
   const {config, db} = tools
   const {connector} = granted
   const grant = await lockGrant(tx, {connector, waitSeconds})
-  const kept = holdKept(tools, connector, grant, dead)
-  if (kept) return kept
+  const kept = readHeld(tools, connector, grant, dead)
+  if (kept && isFresh(kept)) return kept
   const refreshToken = attempt(() => openRefresh(config.SECRETS_KEYS, connector, grant!.refreshSealed))
   if (refreshToken === null) throw unavailable('The kept access to this connection cannot be opened: its key is not in SECRETS_KEYS')
-  const {waitSeconds: throttledFor} = await writeMint(db, {connector, ...mints})
+  const {waitSeconds: throttledFor} = await tools.outside(() => writeMint(db, {connector, ...mints}))
   if (throttledFor !== null) throw throttled(throttledFor)
   const renewal = await renewToken(tools.client, {config, hosts: granted.hosts, refreshToken, timeoutSeconds: renewSeconds})
   if ('token' in renewal) {

@@ -56,6 +56,7 @@ const mailShape = /^[^\s@]+@[^\s@]+\.[^\s@.]{2,}$/
 const urlShape = /^(https?:\/\/|www\.)\S+$/i
 const dateShape = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T]\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?( ?[AP]M)?( ?Z| ?[+-]\d\d:?\d\d)?)?$/i
 const phoneShape = /^\+?[\d ().\-/]+$/
+const addressShape = /^\d{1,3}(\.\d{1,3}){3}$/
 const groupedShape = /^[+-]?\d{1,3}(?:([., '])\d{3})(?:\1\d{3})*(?:([.,])\d+)?$/
 const decimalShape = /^[+-]?(\d*)([.,])(\d+)$/
 const largest = String(Number.MAX_SAFE_INTEGER)
@@ -122,7 +123,7 @@ const isMonth = (n: number) => n >= 1 && n <= 12
 const isDay = (n: number) => n >= 1 && n <= 31
 
 const phoneLook = (value: string) => {
-  if (!phoneShape.test(value)) return
+  if (!phoneShape.test(value) || addressShape.test(value)) return
   const digits = value.replace(/\D/g, '').length
   return digits >= 7 && digits <= 15 ? look.phone : undefined
 }

@@ -33,42 +33,55 @@ export type Intake = {
  * the file was read to its end without a refusal; whatever fails, and when the client goes away (`UPLOAD_BROKEN`), nothing is left.
  */
 export const takeIn = async (upload: Upload): Promise<Intake> => {
-  const {storage, key} = upload
-  // Its failures are met where they are awaited; the listeners only keep the process alive until then.
-  const stored = new PassThrough().on('error', () => {})
-  const kept = storage.put(key, stored)
-  kept.catch(() => {})
+  const {body, storage, key} = upload
+  const shelf = openShelf(storage, key)
   const count: Count = {bytes: 0, hash: createHash('sha256')}
-  const chunks = copied(upload, count, stored, kept)
+  const chunks = copied(upload, count, shelf.keep)
   try {
     const findings = await readThrough(chunks, upload.reader)
-    stored.end()
-    await kept
+    await shelf.close()
     return {bytes: count.bytes, sha256: count.hash.digest('hex'), ...findings}
   } catch (error) {
-    stored.destroy(error as Error)
-    await kept.catch(() => {})
+    await shelf.abandon(error as Error)
     await chunks.return()
-    if (upload.body instanceof Readable) upload.body.resume()
+    if (body instanceof Readable) body.resume()
     throw error
   }
 }
 
+/** One object being put, chunk by chunk; `keep` waits where storage is slower than the sender and throws what storage threw. */
+const openShelf = (storage: Storage, key: string) => {
+  // Failures are met where they are awaited; the listeners only keep the process alive until then.
+  const stream = new PassThrough().on('error', () => {})
+  const kept = storage.put(key, stream)
+  const broken = new AbortController()
+  kept.catch(() => broken.abort())
+  return {
+    keep: async (chunk: Uint8Array) => {
+      if (broken.signal.aborted || !stream.write(chunk)) await once(stream, 'drain', {signal: broken.signal}).catch(() => kept)
+    },
+    close: async () => {
+      stream.end()
+      await kept
+    },
+    abandon: async (error: Error) => {
+      stream.destroy(error)
+      await kept.catch(() => {})
+    },
+  }
+}
+
 type Count = {bytes: number; hash: Hash}
+type Keep = (chunk: Uint8Array) => Promise<void>
 
 /** Passes the body on, chunk by chunk, once storage has taken it. */
-async function* copied(
-  {body, maxBytes}: Upload,
-  count: Count,
-  stored: PassThrough,
-  kept: Promise<unknown>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* copied({body, maxBytes}: Upload, count: Count, keep: Keep): AsyncGenerator<Uint8Array, void, undefined> {
   const chunks = body instanceof Readable ? body.iterator({destroyOnReturn: false}) : body
   for await (const chunk of unbroken(chunks, count)) {
     count.bytes += chunk.length
     if (count.bytes > maxBytes) throw tooLarge(maxBytes)
     count.hash.update(chunk)
-    if (!stored.write(chunk)) await Promise.race([once(stored, 'drain'), kept])
+    await keep(chunk)
     yield chunk
   }
 }

@@ -33,8 +33,19 @@ export const resolveReader = (sample: Uint8Array, stated: ReaderOptions = {}): {
     : separator
       ? {delimiter: separator, delimiterHow: 'sep line' as const}
       : countDelimiters(text, {quote: stated.quote, skipRows, comment: stated.comment, cut: sample.length >= sampleBytes})
-  const reader = Reader.parse({...stated, encoding: new TextDecoder(encoding).encoding, delimiter, skipRows})
+  const reader = consistent({...stated, encoding: new TextDecoder(encoding).encoding, delimiter, skipRows})
   return {reader, sniffed: {encoding: reader.encoding, how, delimiter, delimiterHow, skipRows}}
+}
+
+/** What is stated and what is sniffed can contradict each other: a comment that begins with the delimiter, say. */
+const consistent = (options: ReaderOptions) => {
+  const {data, error} = Reader.safeParse(options)
+  if (data) return data
+  throw new Refusal(
+    'INVALID',
+    `The file cannot be read so: ${error.issues.map(({message}) => message).join('; ')}. State other reader options`,
+    {issues: error.issues},
+  )
 }
 
 /** A byte order mark decides; then two-byte text by its zero bytes; then UTF-8, where a character cut by the sample's end is no fault; else windows-1252. */

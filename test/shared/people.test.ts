@@ -14,7 +14,7 @@ test('a role accepts every higher one', t => {
   for (const [at, role] of ROLES.entries()) {
     for (const [rank, needed] of ROLES.entries()) {
       t.is(isAtLeast(role, needed), at >= rank, `${role} for ${needed}`)
-      t.is(lowerOf(role, needed), ROLES[Math.min(at, rank)])
+      t.is(lowerOf(role, needed), ROLES[Math.min(at, rank)]!)
     }
   }
 })

@@ -20,13 +20,15 @@ const run = async () => {
   const startedAt = performance.now()
   const elapsed = () => ((performance.now() - startedAt) / 1000).toFixed(1)
   console.log(`\n  ${paint('bold', 'Lading')}  ${paint('dim', 'a file into a CRM, row by row')}\n`)
+  say('Starting Postgres, a stand-in for the CRM, the API and its workers.')
   const stack = await startStack({directory, keep: false})
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stack.stop().then(() => process.exit(130)))
   try {
-    say(`Postgres, CRM stand-in, API and workers up in ${elapsed()} s.`)
+    say(`Up in ${elapsed()} s. Every step from here is a call to the API.`)
     const wrong = await demo(stack)
     for (const sentence of wrong) say(paint('red', `✗ ${sentence}`))
-    if (!wrong.length) say(paint('green', `✓ Counts, log, results.csv and the CRM agree. ${elapsed()} s in all.\n`))
+    if (!wrong.length) say(paint('green', `✓ Counts, log, results.csv and the CRM agree. ${elapsed()} s in all.`))
+    console.log()
     return wrong.length ? 1 : 0
   } catch (error) {
     printLastWords(stack)
@@ -40,7 +42,8 @@ const demo = async (stack: Stack) => {
   const {client, org, connectorId} = await prepare(stack)
   const csv = fs.readFileSync(file, 'utf8')
   const keys = keysOf(csv)
-  say(`airports.csv, ${number.format(keys.length)} rows, into Accounts. Then the same file again.\n`)
+  say(`airports.csv, ${number.format(keys.length)} rows, into Accounts. Then the same file again.`)
+  console.log()
   const first = await importFile(client, {label: 'First', org, connectorId, csv})
   const again = await importFile(client, {label: 'Again', org, connectorId, csv})
   const crmRecords = await countAccounts(stack.crmUrl, email)
@@ -57,7 +60,7 @@ const prepare = async ({apiUrl}: Stack) => {
   say(`Signed in as ${email}, ${role}; API token made.`)
   const connectorId = await connect(session, apiUrl, org.id, email)
   const client = openClient(apiUrl, secret)
-  const {modules = []} = await discover(client, org.id, connectorId)
+  const modules = await discover(client, org.id, connectorId)
   say(`Connected to Example CRM; discovery found ${modules.length} modules.`)
   return {client, org: org.id, connectorId}
 }
@@ -77,23 +80,27 @@ const importFile = async (client: Client, {label, org, connectorId, csv}: Import
   return {tally: {...tallyOfRun(ended.counts, prepared.rows), ...speed}, log, results: readResults(await results.text())}
 }
 
-const heads = {
-  created: 'created',
-  updated: 'updated',
-  skipped: 'skipped',
-  failed: 'failed',
-  unanswered: 'unanswered',
-  seconds: 'seconds',
-  rowsPerSecond: 'rows/s',
-}
+const columns = {created: 9, updated: 9, skipped: 9, failed: 8, unanswered: 12, seconds: 9, rowsPerSecond: 9} as const
+type Column = keyof typeof columns
 
 const printResult = ({first, again, crmRecords}: {first: Measured; again: Measured; crmRecords: number}) => {
-  const line = (label: string, cells: string[]) => `${label.padEnd(6)}${cells.map(cell => cell.padStart(10)).join('')}`
-  const cellsOf = (tally: Measured) => Object.keys(heads).map(key => number.format(tally[key as keyof typeof heads]))
-  say(`\n  ${paint('dim', line('', Object.values(heads)))}`)
-  say(line('First', cellsOf(first)))
-  say(line('Again', cellsOf(again)))
-  say(`\n  The CRM itself, when asked, has ${number.format(crmRecords)} Accounts.`)
+  const line = (label: string, cellOf: (column: Column) => string) =>
+    label.padEnd(6) +
+    Object.entries(columns)
+      .map(([column, width]) => cellOf(column as Column).padStart(width))
+      .join('')
+  console.log()
+  say(
+    paint(
+      'dim',
+      line('', column => (column === 'rowsPerSecond' ? 'rows/s' : column)),
+    ),
+  )
+  say(line('First', column => number.format(first[column])))
+  say(line('Again', column => number.format(again[column])))
+  console.log()
+  say(`The CRM itself, when asked, has ${number.format(crmRecords)} Accounts.`)
+  say(paint('dim', 'The stand-in answers at once: these are the rows/s of the service alone.'))
 }
 
 const printLastWords = ({processes}: Stack) => {

@@ -4,7 +4,7 @@ import {type Client, cookiesOf, openClient} from './client.ts'
 /** The main journey, step by step, as any program outside the service would take it: HTTP and nothing else. */
 export type Progress = {done: number; total: number | null; unit?: string; rowsPerSecond: number | null; etaSeconds: number | null}
 type Outcomes = Partial<Record<string, number>>
-export type Run = {id: string; state: string; progress: Progress; counts: Record<string, Outcomes>; stop: unknown}
+export type Run = {id: string; state: string; progress: Progress | null; counts: Record<string, Outcomes>; stop: unknown}
 export type LogEntry = {
   seq: number
   rowKey: string
@@ -15,7 +15,8 @@ export type LogEntry = {
   recordId: string | null
 }
 
-const pollMs = 200
+const pollMs = 100
+const patienceMs = 90_000
 
 /** Signs in as a person of the stand-in and answers a client with that session. */
 export const signIn = async (api: string, email: string): Promise<Client> => {
@@ -48,16 +49,31 @@ const locationOf = (response: Response) => {
   return new URL(location, response.url).href
 }
 
-/** Reads the CRM's modules and fields; answers when the worker is done. */
+/** Has the CRM's modules and fields read; answers the modules when the worker is done. */
 export const discover = async (client: Client, org: string, connectorId: string) => {
   const {job} = await client.call<{job: {id: string}}>('POST', `/orgs/${org}/discovery/run`, {body: {connectorId}})
-  for (;;) {
-    const found = await client.call<{job: JobState} | JobState>('GET', `/orgs/${org}/jobs/${job.id}`)
-    const {state, error} = 'job' in found ? found.job : found
-    if (state === 'done') return client.call<{modules?: unknown[]}>('GET', `/orgs/${org}/discovery/latest?connector=${connectorId}`)
-    if (['refused', 'failed', 'cancelled'].includes(state)) throw new Error(`Discovery ended as ${state}: ${JSON.stringify(error)}`)
-    await sleep(pollMs)
+  const {state, error} = await poll(
+    async () => {
+      const found = await client.call<{job: JobState} | JobState>('GET', `/orgs/${org}/jobs/${job.id}`)
+      return 'job' in found ? found.job : found
+    },
+    {isOver: ({state}) => ['done', 'refused', 'failed', 'cancelled'].includes(state), signOfLife: ({state}) => state},
+  )
+  if (state !== 'done') throw new Error(`Discovery ended as ${state}: ${JSON.stringify(error)}`)
+  const latest = await client.call<{discovery: {modules: unknown[]}}>('GET', `/orgs/${org}/discovery/latest?connector=${connectorId}`)
+  return latest.discovery.modules
+}
+
+/** Looks again and again until it is over; throws when nothing has changed for longer than a person would wait. */
+const poll = async <T>(look: () => Promise<T>, {isOver, signOfLife}: {isOver(seen: T): boolean; signOfLife(seen: T): unknown}) => {
+  let last: unknown
+  for (let changedAt = Date.now(); Date.now() - changedAt < patienceMs; await sleep(pollMs)) {
+    const seen = await look()
+    if (isOver(seen)) return seen
+    if (signOfLife(seen) !== last) changedAt = Date.now()
+    last = signOfLife(seen)
   }
+  throw new Error(`Nothing has changed for ${patienceMs / 1000} seconds: ${JSON.stringify(last)}`)
 }
 
 type JobState = {state: string; error: unknown}
@@ -95,19 +111,22 @@ type Prepared = Awaited<ReturnType<typeof prepareImport>>
 export const runImport = async (client: Client, {id, path, rows}: Prepared, onProgress: (progress: Progress) => void): Promise<Run> => {
   const {runId} = await client.call<{runId: string}>('POST', '/entitlements/runs/authorise', {body: {importId: id, declaredRows: rows}})
   await client.call('POST', `${path}/runs`, {body: {runId}})
-  for (;;) {
-    const {run} = await client.call<{run: Run}>('GET', `${path}/runs/${runId}`)
-    onProgress(run.progress)
-    if (run.state === 'ended') return run
-    await sleep(pollMs)
-  }
+  return poll(
+    async () => {
+      const {run} = await client.call<{run: Run}>('GET', `${path}/runs/${runId}`)
+      if (run.progress) onProgress(run.progress)
+      return run
+    },
+    {isOver: ({state}) => state === 'ended', signOfLife: ({state, progress}) => `${state}, ${progress?.done} rows`},
+  )
 }
 
 /** The whole log of a run, page by page. */
 export const readLog = async (client: Client, path: string, runId: string) => {
   const entries: LogEntry[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: LogPage = await client.call<LogPage>('GET', `${path}/runs/${runId}/records?limit=1000&cursor=${encodeURIComponent(cursor)}`)
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const from = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const page: LogPage = await client.call<LogPage>('GET', `${path}/runs/${runId}/records?limit=1000${from}`)
     entries.push(...page.records)
     cursor = page.nextCursor
   }

@@ -110,6 +110,16 @@ test('kept data outlives a crash whose lock file names a process that is another
   t.deepEqual(await query(second.url, 'select answer from kept'), [{answer: 42}])
 })
 
+test('whoever removes the directory gets an empty cluster, wherever the old one was', async t => {
+  const directory = join(folder(t), 'postgres')
+  const first = await start(t, directory, true)
+  await query(first.url, 'create table kept as select 42 as answer')
+  await first.stop()
+  fs.rmSync(directory, {recursive: true})
+  const second = await start(t, directory, true)
+  t.deepEqual(await query(second.url, `select to_regclass('kept') as kept`), [{kept: null}])
+})
+
 test('a directory has one owner at a time', async t => {
   const directory = join(folder(t), 'postgres')
   const cluster = await start(t, directory, true)

@@ -36,8 +36,8 @@ export const startPostgres = async ({directory, keep, flags}: {directory: string
   }
   try {
     if (!keep) keeper.remove(place.directory)
-    if (keep && place.directory !== directory) link(directory, place.directory)
     await endOrphan(join(place.directory, 'data'))
+    if (keep && place.directory !== directory) link(directory, place.directory)
     const password = initialise(place, keep)
     const {port, ended} = await launch(place, flags ?? (keep ? [] : throwaway), keeper)
     return {url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, port, directory: place.directory, ended, stop}
@@ -47,9 +47,10 @@ export const startPostgres = async ({directory, keep, flags}: {directory: string
   }
 }
 
-/** So that whoever looks for the data where it was asked for finds it. */
+/** Leads whoever looks where the data was asked for to where it is. Whoever has removed the link wanted the data gone. */
 const link = (from: string, to: string) => {
-  if (fs.existsSync(from)) return
+  if (fs.lstatSync(from, {throwIfNoEntry: false})) return
+  fs.rmSync(join(to, 'data'), {recursive: true, force: true})
   fs.mkdirSync(dirname(from), {recursive: true})
   fs.symlinkSync(to, from)
 }

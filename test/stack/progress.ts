@@ -1,7 +1,7 @@
 import type {Progress} from './journey.ts'
 import {paint} from './terminal.ts'
 
-const barWidth = 24
+const barWidth = 22
 const plainEveryMs = 2_000
 const count = new Intl.NumberFormat('en')
 
@@ -10,25 +10,18 @@ export type ProgressBar = {show(progress: Progress): void; end(): void}
 /** One line that is drawn again and again on a terminal; a plain line now and then where nothing can be drawn again. */
 export const openProgress = (label: string, out: NodeJS.WriteStream = process.stdout): ProgressBar => {
   const startedAt = Date.now()
-  let lastPlainAt = 0
+  let printed: {at: number; done: number} | null = null
   let last: Progress | null = null
-  const draw = (progress: Progress) => {
-    last = progress
+  const show = (progress: Progress, isLast = false) => {
     const elapsed = (Date.now() - startedAt) / 1000
-    if (out.isTTY) out.write(`\r\x1b[K${drawn(label, progress, elapsed)}`)
-    else if (Date.now() - lastPlainAt >= plainEveryMs) {
-      lastPlainAt = Date.now()
-      out.write(`${plain(label, progress, elapsed)}\n`)
-    }
+    last = progress
+    if (out.isTTY) return void out.write(`\r\x1b[K${drawn(label, progress, elapsed)}${isLast ? '\n' : ''}`)
+    const isDue = isLast ? printed?.done !== progress.done : !printed || Date.now() - printed.at >= plainEveryMs
+    if (!isDue) return
+    printed = {at: Date.now(), done: progress.done}
+    out.write(`${plain(label, progress, elapsed)}\n`)
   }
-  return {
-    show: draw,
-    end: () => {
-      lastPlainAt = 0
-      if (last) draw(last)
-      if (out.isTTY) out.write('\n')
-    },
-  }
+  return {show: progress => show(progress), end: () => last && show(last, true)}
 }
 
 const drawn = (label: string, {done, total, rowsPerSecond, etaSeconds}: Progress, elapsed: number) => {
@@ -36,7 +29,7 @@ const drawn = (label: string, {done, total, rowsPerSecond, etaSeconds}: Progress
   const filled = Math.round(share * barWidth)
   const bar = paint('green', '█'.repeat(filled)) + paint('dim', '░'.repeat(barWidth - filled))
   const rows = `${count.format(done)}/${total === null ? '?' : count.format(total)}`.padStart(11)
-  const speed = `${count.format(Math.round(rowsPerSecond ?? 0))} rows/s`.padStart(12)
+  const speed = `${count.format(Math.round(rowsPerSecond ?? 0))} rows/s`.padStart(14)
   const left = share < 1 && etaSeconds !== null ? `  ${clock(etaSeconds)} left` : ''
   return `  ${label.padEnd(6)} ${bar} ${rows}${paint('dim', `${speed}  ${clock(elapsed)}${left}`)}`
 }

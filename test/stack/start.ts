@@ -22,7 +22,7 @@ const start = async () => {
     process.exit(code)
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0))
-  stack = await startStack({directory, keep: true, ports: wanted, output})
+  stack = await startStack({directory, keep: true, ports: wanted, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'}, output})
   printAddresses(stack)
   await stack.databaseEnded
   if (askedAt) return

@@ -190,8 +190,10 @@ for (const {row, answer, count, ids, says} of table) {
 
 test('what the CRM sent stands in `response` as it came', t => {
   const item = refusal('INVALID_DATA', {api_name: 'Phone', odd: [1, {deep: true}]})
-  const [result] = readWrite(answer(400, data(item)), {count: 1})
-  t.is(result!.ok === false && result.sent && result.crm.response, item)
+  const result = readWrite(answer(400, data(item)), {count: 1})[0]!
+  if (result.ok || !result.sent) return t.fail()
+  t.is(result.crm.response, item)
+  t.is(result.crm.details, item.details)
 })
 
 test('a read of nothing, or of something unchanged, is no problem', t => {

@@ -89,21 +89,15 @@ const createMatch = (field: Field, operator: string, values: string[]): Match =>
   const family = familyOf(field)
   const families = operators[operator]
   if (!families || (families !== 'all' && !families.includes(family)) || family === 'none') {
-    throw new CallRefused(
-      refuse(400, 'INVALID_QUERY', {reason: 'the operator is not supported for the field', api_name: field.name, operator}),
-    )
+    throw invalidQuery({reason: 'the operator is not supported for the field', api_name: field.name, operator})
   }
   if (operator === 'in' && values.length > valuesPerIn) {
-    throw new CallRefused(
-      refuse(400, 'INVALID_QUERY', {api_name: field.name, param_name: 'criteria'}, 'Only 100 values are allowed in "IN" criteria'),
-    )
+    throw invalidQuery({api_name: field.name, param_name: 'criteria'}, 'Only 100 values are allowed in "IN" criteria')
   }
   const given = operator === 'in' || operator === 'between' ? values : [values.join(',')]
   const wanted = given.map(value => literalFor(family, value.trim()))
   if (wanted.some(value => value === undefined) || (operator === 'between' && wanted.length !== 2)) {
-    throw new CallRefused(
-      refuse(400, 'INVALID_QUERY', {reason: 'the value is invalid for the field', api_name: field.name, expected_data_type: field.type}),
-    )
+    throw invalidQuery({reason: 'the value is invalid for the field', api_name: field.name, expected_data_type: field.type})
   }
   const isMatch = family === 'text' || family === 'list' ? matchText(operator, wanted.map(String)) : matchValue(operator, wanted)
   return (rec, look) => isMatch(look(field, rec))
@@ -144,7 +138,7 @@ const matchValue = (operator: string, wanted: unknown[]) => (value: unknown) => 
 
 const fieldOf = (module: Module, name: string): Field => {
   const field = module.fields.get(name === 'id' ? 'id' : name.replace(/\.id$/, ''))
-  if (!field) throw new CallRefused(refuse(400, 'INVALID_QUERY', {reason: 'invalid field', api_name: name}))
+  if (!field) throw invalidQuery({reason: 'invalid field', api_name: name})
   return field
 }
 
@@ -152,4 +146,7 @@ const skipBlanks = (reader: Reader) => {
   while (reader.text[reader.at] === ' ') reader.at += 1
 }
 
-const invalid = (reason: string, near: string) => new CallRefused(refuse(400, 'INVALID_QUERY', {reason, api_name: near.slice(0, 40)}))
+const invalid = (reason: string, near: string) => invalidQuery({reason, api_name: near.slice(0, 40)})
+
+const invalidQuery = (details: Record<string, unknown>, message = 'Invalid query formed') =>
+  new CallRefused(refuse(400, 'INVALID_QUERY', details, message))

@@ -21,7 +21,7 @@ export type Check = (value: unknown) => unknown
 export const invalidId = 'the id given seems to be invalid'
 
 export const createCheck = (org: Org, spec: FieldSpec): Check => {
-  const length = spec.length ?? defaultLengths[spec.type] ?? 255
+  const length = spec.length ?? defaultLengths[spec.type]
   return checks[spec.type]({org, spec, length})
 }
 

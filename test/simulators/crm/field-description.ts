@@ -81,8 +81,22 @@ const unchanging = {
   global_picklist: null,
   display_format: null,
   additional_column: null,
-  quick_sequence_number: null,
   blueprint_supported: true,
+}
+
+/** The same field as a layout gives it. */
+export const describeOnLayout = (org: Org, module: Module, field: Field, position: number) => {
+  const {email_parser: _, layout_associations: __, formula, pick_list_values, ...rest} = describeField(org, module, field)
+  const isFormula = 'return_type' in formula
+  return {
+    ...rest,
+    pick_list_values: pick_list_values.map(option => ({...option, maps: []})),
+    formula: isFormula
+      ? {...formula, expression: '', dynamic: false, stop_compute_conditionally: false, stop_compute_expression: null}
+      : {},
+    required: Boolean(field.spec.mandatory || field.spec.layoutRequired),
+    sequence_number: position,
+  }
 }
 
 const decimals = ({spec}: Field) => (['double', 'currency', 'percent'].includes(spec.type) ? (spec.decimals ?? 2) : null)
@@ -97,14 +111,19 @@ const options = (org: Org, module: Module, {spec}: Field) =>
       reference_value: actual,
       sequence_number: index + 1,
       type: 'used',
-      colour_code: null,
+      colour_code: '#658BA8',
     }
   })
 
 const lookup = (org: Org, {spec, id}: Field) => {
   const target = spec.lookup === undefined ? undefined : org.modules.get(spec.lookup)
   if (!target) return {}
-  return {display_label: target.spec.plural ?? target.name, api_name: target.name, module: {api_name: target.name, id: target.id}, id}
+  return {
+    display_label: target.spec.plural ?? target.name,
+    api_name: target.name,
+    module: {api_name: target.name, crypt: false, id: target.id},
+    id,
+  }
 }
 
 const links = (org: Org, field: Field) => {
@@ -113,12 +132,15 @@ const links = (org: Org, field: Field) => {
   const [linking, target] = [rowsModule(org, field), org.modules.get(to.to)]
   return {
     linking_details: {
-      module: {plural_label: linking.name, api_name: linking.name, id: linking.id},
+      module: {visibility: 0, plural_label: linking.name, api_name: linking.name, id: linking.id},
       lookup_field: {api_name: 'Parent_Id', field_label: 'Parent', id: linking.fields.get('Parent_Id')?.id},
       connected_lookup_field: {api_name: to.field, field_label: to.field, id: linking.fields.get(to.field)?.id},
     },
-    connected_details: {module: {plural_label: to.to, api_name: to.to, id: target?.id ?? null}},
-    record_access: false,
+    connected_details: {
+      field: {api_name: field.name, field_label: field.name, id: field.id},
+      module: {plural_label: to.to, api_name: to.to, id: target?.id ?? null},
+      layouts: [{api_name: 'Standard', id: namedId(org, `layout ${to.to}`)}],
+    },
   }
 }
 
@@ -131,5 +153,5 @@ const associated = (org: Org, field: Field) => {
 const autoNumber = ({spec, next}: Field) => ({
   prefix: spec.autoNumber?.prefix ?? '',
   suffix: spec.autoNumber?.suffix ?? '',
-  start_number: String(spec.autoNumber?.start ?? next),
+  start_number: spec.autoNumber?.start ?? next,
 })

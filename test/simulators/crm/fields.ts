@@ -31,7 +31,7 @@ export const createField = (org: Org, spec: FieldSpec): Field => {
     spec,
     name: spec.name,
     type: spec.type,
-    length: spec.length ?? defaultLengths[spec.type] ?? 0,
+    length: spec.length ?? defaultLengths[spec.type],
     creatable: isWritable,
     updatable: isWritable,
     check: createCheck(org, spec),

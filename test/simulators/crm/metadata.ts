@@ -1,6 +1,6 @@
 import {type Answer, CallRefused, nothing, ok, refuse} from './answers.ts'
 import {type Call, isId} from './call.ts'
-import {describeField} from './field-description.ts'
+import {describeField, describeOnLayout} from './field-description.ts'
 import type {Module} from './modules.ts'
 import {namedId, type Org} from './org.ts'
 
@@ -127,7 +127,7 @@ const singleModule = (org: Org, module: Module) => ({
   related_lists: [],
   related_list_properties: null,
   lookup_field_properties: null,
-  layouts: [layoutHead(org, module)],
+  layouts: [{...layoutHead(org, module), convert_mapping: {}, profiles: []}],
 })
 
 /** An object, a string or null: it differs between the API's versions. */
@@ -184,11 +184,7 @@ const describeLayout = (org: Org, module: Module) => {
           remove_field: true,
           change_column_count: true,
         },
-        fields: fields.map((field, index) => ({
-          ...describeField(org, module, field),
-          required: Boolean(field.spec.mandatory || field.spec.layoutRequired),
-          sequence_number: index + 1,
-        })),
+        fields: fields.map((field, index) => describeOnLayout(org, module, field, index + 1)),
       },
     ],
   }

@@ -140,7 +140,8 @@ export const jsonTypes: Record<DataType, string | null> = {
   formula: 'string',
 }
 
-export const defaultLengths: Partial<Record<DataType, number>> = {
+/** Never nought: the vendor's own SDK takes a field of no length for no field. */
+export const defaultLengths: Record<DataType, number> = {
   text: 255,
   textarea: 2000,
   website: 450,
@@ -153,4 +154,15 @@ export const defaultLengths: Partial<Record<DataType, number>> = {
   double: 16,
   percent: 5,
   currency: 16,
+  profileimage: 255,
+  multiselectpicklist: 765,
+  boolean: 5,
+  date: 20,
+  datetime: 120,
+  lookup: 120,
+  ownerlookup: 120,
+  userlookup: 120,
+  multiselectlookup: 255,
+  subform: 200,
+  formula: 120,
 }

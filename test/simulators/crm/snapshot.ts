@@ -1,5 +1,70 @@
+import {closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync} from 'node:fs'
+import {restoreWorld} from './snapshot-reader.ts'
+import {snapshotLines} from './snapshot-writer.ts'
 import type {StandIn} from './stand-in.ts'
 
 export type Snapshot = {changed: () => void; close: () => void}
 
-export const openSnapshot = (_standIn: StandIn, _file: string): Snapshot => ({changed: () => {}, close: () => {}})
+const saveEveryMs = 3000
+/** A big state is saved more rarely: saving takes at most this part of the time. */
+const timeShare = 0.05
+
+/** Keeps the state in a file of JSON lines: read at the start, written every few seconds when something changed. */
+export const openSnapshot = (standIn: StandIn, file: string): Snapshot => {
+  if (existsSync(file)) load(standIn, file)
+  let isChanged = false
+  let timer: NodeJS.Timeout | null = null
+  let lastMs = 0
+  const save = () => {
+    timer = null
+    if (!isChanged) return
+    const started = performance.now()
+    isChanged = false
+    writeWhole(file, snapshotLines(standIn.world))
+    lastMs = performance.now() - started
+  }
+  return {
+    changed: () => {
+      isChanged = true
+      timer ??= setTimeout(save, Math.max(saveEveryMs, lastMs / timeShare)).unref()
+    },
+    close: () => {
+      if (timer) clearTimeout(timer)
+      save()
+    },
+  }
+}
+
+/** A file that cannot be read is put aside, not lost. */
+const load = (standIn: StandIn, file: string) => {
+  try {
+    restoreWorld(standIn.world, linesOf(readFileSync(file)))
+  } catch (error) {
+    renameSync(file, `${file}.unreadable`)
+    standIn.reset()
+    console.error(`The snapshot ${file} could not be read and was put aside: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** Line by line: the whole may be longer than a string can be. */
+function* linesOf(bytes: Buffer): Generator<any> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(10, at)
+    if (end === -1) throw new Error('the last line is not whole')
+    yield JSON.parse(bytes.toString('utf8', at, end))
+    at = end + 1
+  }
+}
+
+/** Written beside the file and put in its place in one step. */
+const writeWhole = (file: string, lines: Iterable<unknown>) => {
+  const beside = `${file}.${process.pid}.new`
+  const handle = openSync(beside, 'w')
+  try {
+    for (const line of lines) writeSync(handle, `${JSON.stringify(line)}\n`)
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+  renameSync(beside, file)
+}

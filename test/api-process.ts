@@ -1,0 +1,32 @@
+import {type ChildProcess, spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {fileURLToPath} from 'node:url'
+import {until} from './until.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+export type ApiProcess = {
+  url: string
+  output(): string
+  hears(text: string): Promise<unknown>
+  signal(name: NodeJS.Signals): void
+  exit: Promise<number | null>
+}
+
+/** The API as an operator starts it: `node api/server.ts`, with these variables and no others. */
+export const startApiProcess = async (environment: Record<string, string>): Promise<ApiProcess> => {
+  const child = spawn(process.execPath, ['api/server.ts'], {cwd: root, env: {PORT: '0', ...environment}, stdio: ['ignore', 'pipe', 'pipe']})
+  const output = collect(child)
+  const exit = once(child, 'exit').then(([code]) => code as number | null)
+  const hears = (text: string) => until(output, seen => seen.includes(text) || child.exitCode !== null)
+  await hears('"listening"')
+  const [, url] = /"url":"(http:[^"]+)"/.exec(output()) ?? []
+  if (!url) throw new Error(`The API did not come up: ${output()}`)
+  return {url, output, hears, exit, signal: name => child.kill(name)}
+}
+
+const collect = (child: ChildProcess) => {
+  let text = ''
+  for (const stream of [child.stdout!, child.stderr!]) stream.setEncoding('utf8').on('data', chunk => (text += chunk))
+  return () => text
+}

@@ -1,0 +1,136 @@
+import test from 'ava'
+import {z} from 'zod'
+import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
+import {sql} from '../../sql/database.ts'
+import {comeBack, consent, messageOf, visitOf} from '../walk.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+const connectFrom = async (place: {token: string; org: string}, body = {}) =>
+  visitOf(await house.as(place.token)('POST', `/auth/orgs/${place.org}/connect`, {dc: 'local', ...body}))
+
+const healthOf = async ({token, org}: {token: string; org: string}) =>
+  (await house.as(token)('GET', `/auth/orgs/${org}/connection`)).body.connections
+
+test('an admin connects the org, and the grant is kept sealed', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const visit = await connectFrom(place, {name: 'Main CRM'})
+  const {searchParams} = new URL(visit.url)
+  t.like(Object.fromEntries(searchParams), {access_type: 'offline', prompt: 'consent', code_challenge_method: 'S256'})
+  const message = messageOf(await comeBack(house.as(null), await consent(visit), visit.cookie))
+  t.deepEqual(Object.keys(message), ['type', 'connectorId'])
+  t.is(message.type, 'lading:connected')
+  const Grant = z.object({refreshSealed: z.string(), accessSealed: z.string()})
+  const grant = await house.db.one(
+    sql.type(
+      Grant,
+    )`select refresh_sealed as "refreshSealed", access_sealed as "accessSealed" from grants where connector_id = ${message.connectorId}`,
+  )
+  const {SECRETS_KEYS} = house.config
+  t.regex(openRefresh(SECRETS_KEYS, message.connectorId, grant.refreshSealed), /^1000\./)
+  t.regex(openAccess(SECRETS_KEYS, message.connectorId, grant.accessSealed), /^1000\./)
+  t.throws(() => openRefresh(SECRETS_KEYS, 'con_other', grant.refreshSealed))
+})
+
+test('the connection says who it speaks as, what it may do and how many use the CRM', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const id = await house.connect(place.token, {name: 'Main CRM'})
+  const [connection, ...others] = await healthOf(place)
+  t.deepEqual(others, [])
+  t.like(connection, {
+    id,
+    name: 'Main CRM',
+    dc: 'local',
+    state: 'connected',
+    health: 'ok',
+    activeUsers: 3,
+    missingScopes: [],
+    problem: null,
+  })
+  t.is(connection.crmUser.name, 'Ana Ruiz')
+  t.true(connection.scopes.includes('ZohoCRM.coql.READ'))
+})
+
+test('an org connects to several CRMs, its own or another', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  await house.connect(place.token)
+  await house.connect(place.token, {user: 'zoe@other.example', name: 'Other'})
+  t.deepEqual(
+    (await healthOf(place)).map(({name}: {name: string}) => name),
+    ['Example CRM', 'Other'],
+  )
+})
+
+test('without a name a connection is called as the CRM org', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const visit = await connectFrom(place)
+  await comeBack(house.as(null), await consent(visit, {user: 'zoe@other.example'}), visit.cookie)
+  t.is((await healthOf(place))[0].name, 'Other GmbH')
+})
+
+test('connecting again as the same CRM user brings an ended connection back under its own id', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const id = await house.connect(place.token)
+  await house.db.query(sql.unsafe`update connectors set state = 'ended' where id = ${id}`)
+  t.like((await healthOf(place))[0], {health: 'ended', activeUsers: null})
+  t.is(await house.connect(place.token, {name: 'Another name'}), id)
+  t.like((await healthOf(place))[0], {state: 'connected', health: 'ok', name: 'Example CRM'})
+})
+
+test('a connection in trouble is an answer', async t => {
+  const own = await world(t)
+  const place = await own.makeOrg({role: 'admin'})
+  await own.connect(place.token)
+  own.crm.faults.add({match: {path: '/crm/v8/users/**'}, times: 5, action: {type: 'status5xxBefore'}})
+  const {status, body} = await own.as(place.token)('GET', `/auth/orgs/${place.org}/connection`)
+  t.is(status, 200)
+  t.like(body.connections[0], {state: 'connected', health: 'unavailable', activeUsers: null})
+  t.truthy(body.connections[0].problem.error)
+})
+
+test('whoever lost the rank while the consent page was open connects nothing', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const visit = await connectFrom(place)
+  const back = await consent(visit)
+  await house.db.query(sql.unsafe`update members set role = 'builder' where person_id = ${place.person}`)
+  const {status, body} = await house.as(null)('GET', back, undefined, {cookie: visit.cookie})
+  t.like({status, code: body.code}, {status: 403, code: 'ROLE_REQUIRED'})
+  t.false(await house.db.exists(sql.unsafe`select from connectors where org_id = ${place.org}`))
+})
+
+test('an org closed meanwhile is not connected', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const visit = await connectFrom(place)
+  const back = await consent(visit)
+  await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${place.org}`)
+  t.is((await house.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'ORG_CLOSED')
+})
+
+test('an account with no CRM has nothing to connect', async t => {
+  const own = await world(t)
+  const place = await own.makeOrg({role: 'admin'})
+  const visit = visitOf(await own.as(place.token)('POST', `/auth/orgs/${place.org}/connect`, {dc: 'local'}))
+  const back = await consent(visit)
+  own.crm.faults.add({match: {path: '/crm/v8/*'}, times: 2, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}})
+  t.is((await own.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'SIGN_IN_REFUSED')
+})
+
+test('someone else’s browser cannot be made to give its CRM away', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const visit = await connectFrom(place)
+  const back = await consent(visit, {user: 'zoe@other.example'})
+  t.is((await comeBack(house.as(null), back, '')).status, 400)
+  t.deepEqual(await healthOf(place), [])
+})
+
+test('a return nobody listed is refused, as is a name that is none', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const ask = (body: object) => house.as(place.token)('POST', `/auth/orgs/${place.org}/connect`, body)
+  t.is((await ask({dc: 'local', return: 'https://evil.example'})).body.code, 'RETURN_NOT_ALLOWED')
+  t.like((await ask({dc: 'local', name: '   '})).body, {code: 'INVALID', issues: [{path: ['name']}]})
+  t.is((await ask({dc: 'mars'})).body.code, 'INVALID')
+})

@@ -1,0 +1,244 @@
+import {once} from 'node:events'
+import type {AddressInfo} from 'node:net'
+import {Readable} from 'node:stream'
+import test from 'ava'
+import Koa from 'koa'
+import {z} from 'zod'
+import {routes} from '../../api/app.ts'
+import {envelope} from '../../api/envelope.ts'
+import {observe} from '../../api/observe.ts'
+import {CrmError} from '../../shared/crm/error.ts'
+import {codes, Refusal} from '../../shared/errors.ts'
+import {openLog} from '../../shared/log.ts'
+import {openCalls} from '../client.ts'
+import {openHalfRequest, readAnswer} from '../half-request.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let path: string
+let owner: ReturnType<World['as']>
+const json = {'content-type': 'application/json'}
+
+test.before(async t => {
+  house = await world(t, {environment: {RETURN_ORIGINS: 'https://widget.example.org'}})
+  const place = await house.makeOrg()
+  owner = house.as(place.token)
+  path = `/orgs/${place.org}/tokens`
+})
+
+test('an unknown address is a 404, a known one with another method a 405 that says which', async t => {
+  for (const address of ['/', '/nothing', '/orgs', '/auth/zoho', '/auth/me/more']) {
+    const {status, body} = await owner('GET', address)
+    t.like({status, code: body.code}, {status: 404, code: 'NOT_FOUND'}, address)
+  }
+  const {status, body, headers} = await owner('PUT', path, {})
+  t.like({status, code: body.code}, {status: 405, code: 'METHOD_NOT_ALLOWED'})
+  t.deepEqual(headers.get('allow')!.split(', ').sort(), ['GET', 'HEAD', 'POST'])
+})
+
+test('no body is an empty one, and the schema says what it lacks', async t => {
+  const {status, body} = await owner('POST', path)
+  t.like({status, code: body.code}, {status: 400, code: 'INVALID'})
+  t.is(body.issues[0].path[0], 'name')
+})
+
+test('only JSON in UTF-8 is read', async t => {
+  const text = '{"name": "ci"}'
+  const wrong = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/json; charset=latin1',
+    'json',
+  ]
+  for (const type of wrong) {
+    const {status, body} = await owner('POST', path, text, {'content-type': type})
+    t.like({status, code: body.code}, {status: 415, code: 'CONTENT_TYPE'}, type)
+  }
+  t.is((await owner('POST', path, text, {...json, 'content-encoding': 'gzip'})).body.code, 'CONTENT_TYPE')
+  for (const type of ['application/json; charset=UTF-8', 'Application/JSON', 'application/merge-patch+json']) {
+    t.is((await owner('POST', path, text, {'content-type': type})).status, 201, type)
+  }
+})
+
+test('what is not JSON, or would hurt further in, is a 400', async t => {
+  const wrong = [
+    '{not json',
+    '{"name": "ci"} trailing',
+    Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+    '{"name": "ci", "__proto__": {"admin": true}}',
+    '{"name": "ci", "deep": {"deeper": [{"__proto__": 1}]}}',
+    `${'['.repeat(200)}${']'.repeat(200)}`,
+    `{"name": ${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+    '{"name": "c\\u0000i"}',
+    '{"n\\u0000": 1}',
+    '{"name": "\\ud800"}',
+  ]
+  for (const body of wrong) {
+    const answer = await owner('POST', path, body, json)
+    t.like({status: answer.status, code: answer.body.code}, {status: 400, code: 'BAD_JSON'}, String(body).slice(0, 60))
+  }
+  t.is(({} as {admin?: boolean}).admin, undefined)
+})
+
+test('JSON of more than a mebibyte is refused, whether its length is said or found out', async t => {
+  const large = JSON.stringify({name: 'x'.repeat(1024 ** 2)})
+  const {status, body} = await owner('POST', path, large, json)
+  t.like({status, code: body.code}, {status: 413, code: 'BODY_TOO_LARGE'})
+  const chunks = Readable.from(Array.from({length: 20}, () => Buffer.alloc(64 * 1024, 'x')))
+  t.is((await owner('POST', path, chunks, json)).body.code, 'BODY_TOO_LARGE')
+})
+
+test('the sender of an endless body hears the refusal while still sending', async t => {
+  const {send, answer, socket} = openHalfRequest(house.url)
+  send(`POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n`)
+  send(`10000\r\n${'x'.repeat(65_536)}\r\n`)
+  const [first] = await once(socket, 'data')
+  t.is(readAnswer(first).status, 401)
+  socket.destroy()
+  await answer
+})
+
+test('an address that is not percent-encoded UTF-8 is a 400', async t => {
+  for (const address of ['/auth/%zz', '/auth/me?x=%', '/orgs/%ff/tokens', '/orgs/%00/tokens', '/auth/me?x=%00']) {
+    const {status, body} = await owner('GET', address)
+    t.like({status, code: body.code}, {status: 400, code: 'INVALID'}, address)
+  }
+})
+
+test('HEAD answers as GET does, without the body', async t => {
+  const get = await owner('GET', path)
+  const head = await owner('HEAD', path)
+  t.is(head.status, 200)
+  t.is(head.text, '')
+  t.is(head.headers.get('content-length'), get.headers.get('content-length'))
+  t.is((await house.as(null)('HEAD', path)).status, 401)
+})
+
+test('a GET with an effect takes no HEAD', async t => {
+  t.is((await house.as(null)('HEAD', '/auth/zoho/start?dc=local')).status, 405)
+})
+
+test('OPTIONS says what an address takes', async t => {
+  const {status, headers} = await house.as(null)('OPTIONS', path)
+  t.is(status, 204)
+  t.deepEqual(headers.get('allow')!.split(', ').sort(), ['GET', 'HEAD', 'POST'])
+  t.is((await house.as(null)('OPTIONS', '/nothing')).status, 404)
+})
+
+test('pages of listed origins may call from a browser, others may not', async t => {
+  const ask = {'access-control-request-method': 'DELETE', 'access-control-request-headers': 'authorization'}
+  const listed = await house.as(null)('OPTIONS', path, undefined, {...ask, origin: 'https://widget.example.org'})
+  t.is(listed.status, 204)
+  t.is(listed.headers.get('access-control-allow-origin'), 'https://widget.example.org')
+  t.regex(listed.headers.get('access-control-allow-methods')!, /DELETE/)
+  t.regex(listed.headers.get('access-control-allow-headers')!, /Authorization/)
+  for (const origin of ['https://evil.example', 'null', 'https://widget.example.org.evil.example']) {
+    const {headers} = await house.as(null)('OPTIONS', path, undefined, {...ask, origin})
+    t.is(headers.get('access-control-allow-origin'), null, origin)
+  }
+  const refused = await house.as(null)('GET', path, undefined, {origin: 'https://widget.example.org'})
+  t.is(refused.headers.get('access-control-allow-origin'), 'https://widget.example.org', 'a refusal is read as well')
+})
+
+test('every answer names its request, and cannot be taken for something else', async t => {
+  for (const answer of [await owner('GET', path), await owner('GET', '/nothing'), await house.as(null)('GET', path)]) {
+    t.regex(answer.headers.get('x-request-id')!, /^req_/)
+    t.is(answer.headers.get('x-content-type-options'), 'nosniff')
+    t.is(answer.headers.get('cache-control'), 'no-store')
+    t.regex(answer.headers.get('content-security-policy')!, /^default-src 'none'/)
+  }
+  const named = await owner('GET', path, undefined, {'x-request-id': 'ci-7.build:3'})
+  t.is(named.headers.get('x-request-id'), 'ci-7.build:3')
+  for (const junk of ['x'.repeat(65), 'a b', '<script>', '{}']) {
+    t.regex((await owner('GET', path, undefined, {'x-request-id': junk})).headers.get('x-request-id')!, /^req_/, junk)
+  }
+})
+
+test('a 401 says which scheme', async t => {
+  t.is((await house.as(null)('GET', path)).headers.get('www-authenticate'), 'Bearer')
+})
+
+test('what is no HTTP is answered in the envelope too', async t => {
+  const garbage = openHalfRequest(house.url)
+  garbage.send('GARBAGE\r\n\r\n')
+  const {status, body} = readAnswer(await garbage.answer)
+  t.like({status, ...body}, {status: 400, code: 'INVALID'})
+  const large = openHalfRequest(house.url)
+  large.send(`GET /health HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)
+  t.is(readAnswer(await large.answer).status, 431)
+})
+
+test('every code has a status of a refusal', t => {
+  for (const code of codes) t.true(new Refusal(code, '').status >= 400, code)
+})
+
+test('every route declares what it may change', t => {
+  for (const {method, path: address, effect} of routes) {
+    if (effect !== undefined) t.true(['read', 'write', 'money', 'publisher'].includes(effect), `${method} ${address}`)
+  }
+  t.pass()
+})
+
+/** The envelope alone, around something that fails. */
+const failWith = async (error: unknown) => {
+  const app = new Koa().use(observe(openLog('test', 'silent'), new AbortController().signal)).use(envelope(openLog('test', 'silent')))
+  app.use(() => {
+    throw error
+  })
+  const server = app.listen(0)
+  await once(server, 'listening')
+  const answer = await openCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)(null)('GET', '/')
+  server.close()
+  return answer
+}
+
+const problem = {
+  code: 'INVALID_DATA',
+  status: 400,
+  details: {},
+  retryable: false,
+  response: {code: 'INVALID_DATA'},
+  unanswered: false,
+  retryAfterMs: null,
+  quotaSpent: false,
+}
+
+test('a refusal of the CRM is a 502 with its object', async t => {
+  const {status, body, headers} = await failWith(new CrmError(problem))
+  t.is(status, 502)
+  t.like(body, {code: 'CRM_REFUSED', crm: problem})
+  t.is(headers.get('retry-after'), null)
+})
+
+test('the CRM’s daily allowance is a 429, its rate limit a 502; what it says of waiting is passed on', async t => {
+  const spent = await failWith(new CrmError({...problem, code: 'TOO_MANY_REQUESTS', status: 429, rateLimited: true, quotaSpent: true}))
+  t.is(spent.status, 429)
+  t.is(spent.headers.get('retry-after'), null)
+  const limited = await failWith(new CrmError({...problem, code: 'TOO_MANY_REQUESTS', status: 429, rateLimited: true, retryAfterMs: 1500}))
+  t.is(limited.status, 502)
+  t.is(limited.headers.get('retry-after'), '2')
+})
+
+test('a refusal that says when to ask again says it in the header', async t => {
+  const {status, headers, body} = await failWith(new Refusal('CONNECTION_THROTTLED', 'Wait', {retryAfterMs: 90_000, written: false}))
+  t.is(status, 429)
+  t.is(headers.get('retry-after'), '90')
+  t.like(body, {error: 'Wait', code: 'CONNECTION_THROTTLED', written: false})
+})
+
+test('a shape that does not fit is a 400 with issues, wherever it is found', async t => {
+  const {error} = z.object({name: z.string()}).safeParse({})
+  const {status, body} = await failWith(error)
+  t.like({status, code: body.code}, {status: 400, code: 'INVALID'})
+  t.is(body.issues.length, 1)
+})
+
+test('what nobody foresaw is a 500 that tells its request and nothing of itself', async t => {
+  for (const error of [new Error('secret row value'), new TypeError('secret row value'), 'secret row value', null]) {
+    const {status, body, text, headers} = await failWith(error)
+    t.like({status, code: body.code}, {status: 500, code: 'INTERNAL'})
+    t.is(body.request, headers.get('x-request-id'))
+    t.false(text.includes('secret'))
+  }
+})

@@ -1,0 +1,138 @@
+import test from 'ava'
+import {runDiscovery} from '../../shared/jobs.ts'
+import {enqueue} from '../../shared/queue.ts'
+import {until} from '../until.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+/** An org with a job in the queue that no worker takes; tests end it as a worker would. */
+const newJob = async () => {
+  const place = await house.makeOrg({role: 'admin'})
+  const connector = await house.connect(place.token)
+  const call = house.as(place.token)
+  const ask = (headers: Record<string, string> = {}) => call('POST', `/orgs/${place.org}/discovery/run`, {connectorId: connector}, headers)
+  return {...place, connector, call, ask}
+}
+
+const take = async (id: string) => {
+  const [taken] = await house.queue.fetch(runDiscovery.name, {batchSize: 100})
+  if (taken && taken.id !== id) throw new Error('Took another test’s job')
+}
+
+const answer = {discovery: 'dis_1', modules: 1, fields: 2}
+const end = async (id: string, settled: object) => house.queue.complete(runDiscovery.name, id, settled)
+
+test.serial('what enqueues answers 202 with the job and where it is', async t => {
+  const {ask, call, org} = await newJob()
+  const {status, body, headers} = await ask()
+  t.is(status, 202)
+  t.is(headers.get('location'), `/orgs/${org}/jobs/${body.job.id}`)
+  t.is(headers.get('preference-applied'), null)
+  t.like(body.job, {name: 'discovery.run', state: 'queued', progress: null, result: null, error: null, startedAt: null, endedAt: null})
+  t.deepEqual((await call('GET', headers.get('location')!)).body, body.job)
+  await take(body.job.id)
+  t.is((await call('GET', headers.get('location')!)).body.state, 'running')
+  await end(body.job.id, {answer})
+  t.like((await call('GET', headers.get('location')!)).body, {state: 'done', result: answer})
+})
+
+test.serial('respond-async is applied and said', async t => {
+  const {ask} = await newJob()
+  const {status, headers, body} = await ask({prefer: 'respond-async'})
+  t.is(status, 202)
+  t.is(headers.get('preference-applied'), 'respond-async')
+  await take(body.job.id)
+  await end(body.job.id, {answer})
+})
+
+test.serial('who waits is answered when the job ends', async t => {
+  const {ask} = await newJob()
+  const {body: first} = await ask()
+  const waiting = ask({prefer: 'wait=30'})
+  await take(first.job.id)
+  await end(first.job.id, {answer})
+  const {status, headers, body} = await waiting
+  t.is(status, 200)
+  t.is(headers.get('preference-applied'), 'wait=30')
+  t.like(body.job, {id: first.job.id, state: 'done', result: answer})
+})
+
+test.serial('a refused job has ended too, and says why', async t => {
+  const {ask} = await newJob()
+  const {body: first} = await ask()
+  await take(first.job.id)
+  await end(first.job.id, {refused: {error: 'The grant ended', code: 'CONNECTION_UNAVAILABLE'}})
+  const {body} = await house.as(null)('GET', '/health')
+  t.is(body.status, 'ok')
+})
+
+test.serial('who waits in vain is answered 202 in time, and is told what was applied', async t => {
+  const {ask} = await newJob()
+  const started = performance.now()
+  const {status, headers, body} = await ask({prefer: 'respond-async, wait=1'})
+  t.is(status, 202)
+  t.is(headers.get('preference-applied'), 'wait=1')
+  t.true(performance.now() - started >= 990)
+  await take(body.job.id)
+  await end(body.job.id, {answer})
+  t.is((await ask({prefer: 'wait=0'})).headers.get('preference-applied'), 'wait=0')
+})
+
+test.serial('a wait is at most a minute, and ends when the client goes', async t => {
+  const {ask, call, org} = await newJob()
+  const {body: first} = await ask()
+  const {promise, resolve} = Promise.withResolvers<void>()
+  const gone = new AbortController()
+  const waiting = fetch(`${house.url}/orgs/${org}/discovery/run`, {
+    ...{method: 'POST', body: '{}', signal: gone.signal},
+    headers: {authorization: 'Bearer none', 'content-type': 'application/json', prefer: 'wait=3600'},
+  }).finally(resolve)
+  gone.abort()
+  await t.throwsAsync(waiting)
+  await promise
+  await take(first.job.id)
+  await end(first.job.id, {answer})
+  t.is((await call('GET', `/orgs/${org}/jobs/${first.job.id}`)).body.state, 'done')
+})
+
+test.serial('junk in Prefer is ignored', async t => {
+  const {ask} = await newJob()
+  for (const prefer of ['wait=soon', 'wait=-1', 'return=minimal', 'xwait=5', '']) {
+    const {status, headers} = await ask({prefer})
+    t.is(status, 202, prefer)
+    t.is(headers.get('preference-applied'), null, prefer)
+  }
+})
+
+test.serial('another org’s job is not found, nor told from none', async t => {
+  const {ask} = await newJob()
+  const {body} = await ask()
+  const other = await house.makeOrg()
+  const foreign = await house.as(other.token)('GET', `/orgs/${other.org}/jobs/${body.job.id}`)
+  t.like({status: foreign.status, code: foreign.body.code}, {status: 404, code: 'NOT_FOUND'})
+  for (const none of ['none', '00000000-0000-0000-0000-000000000000']) {
+    t.deepEqual((await house.as(other.token)('GET', `/orgs/${other.org}/jobs/${none}`)).body, foreign.body)
+  }
+})
+
+test.serial('a job sent in a transaction that rolls back was never sent', async t => {
+  const {org, connector, call} = await newJob()
+  let id: string | null = null
+  const failing = house.db.transaction(async tx => {
+    id = await enqueue(house.queue, runDiscovery, {org, connector}, {tx})
+    throw new Error('no')
+  })
+  await t.throwsAsync(failing)
+  t.is((await call('GET', `/orgs/${org}/jobs/${id}`)).status, 404)
+  t.deepEqual(
+    await until(
+      () => house.queue.findJobs(runDiscovery.name, {key: connector}),
+      () => true,
+    ),
+    [],
+  )
+})

@@ -1,0 +1,303 @@
+import test from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {beginVisit, comeBack, consent, messageOf} from '../walk.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+const widget = 'https://widget.example.org'
+
+test.before(async t => {
+  house = await world(t, {environment: {RETURN_ORIGINS: widget}})
+})
+
+let orgs = 0
+/** A CRM org of its own, so that tests do not meet; the first user is Administrator. */
+const newCrmOrg = (names: string[]) => {
+  const key = `org${++orgs}`
+  const users = names.map((name, index) => ({
+    ...{email: `${name}@${key}.example`, firstName: name, lastName: 'Test'},
+    profile: index === 0 ? 'Administrator' : 'Standard',
+  }))
+  const numbers = {prefix: String(8_800_000 + orgs), zgid: String(30_000 + orgs), licences: 5}
+  house.crm.addOrg({key, companyName: `Company ${key}`, edition: 'enterprise', users, modules: [], ...numbers})
+  return {key, emails: users.map(({email}) => email)}
+}
+
+const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')).body
+const walkTo = (user: string, query = {}) =>
+  beginVisit(house.as(null), query).then(async visit => ({visit, back: await consent(visit, {user})}))
+
+test('a person signs in through the stand-in and is the owner of the org they are first in', async t => {
+  const {key, emails} = newCrmOrg(['ana'])
+  const me = await whoIs(await house.signIn(emails[0]))
+  t.like(me, {role: 'owner', via: 'session', user: {email: emails[0], name: 'ana Test'}, org: {name: `Company ${key}`}})
+  t.regex(me.org.id, /^org_/)
+})
+
+test('the second comer is admin by the Administrator profile, operator by any other', async t => {
+  const {key, emails} = newCrmOrg(['ana', 'ben', 'eva'])
+  const owner = await whoIs(await house.signIn(emails[1]))
+  t.is(owner.role, 'owner')
+  t.is((await whoIs(await house.signIn(emails[0]))).role, 'admin')
+  const operator = await whoIs(await house.signIn(emails[2]))
+  t.like(operator, {role: 'operator', org: owner.org})
+  house.crm.addUser(key, {email: emails[2]!, firstName: 'eva', lastName: 'Test', profile: 'Administrator'})
+  t.is((await whoIs(await house.signIn(emails[2]))).role, 'admin', 'as the CRM says today')
+  t.is((await whoIs(await house.signIn(emails[1]))).role, 'owner', 'an owner stays one')
+})
+
+test('where the org does not follow the CRM’s roles, they are neither given nor taken', async t => {
+  const {emails} = newCrmOrg(['ana', 'ben', 'eva'])
+  const {org} = await whoIs(await house.signIn(emails[1]))
+  await house.db.query(sql.unsafe`update orgs set follows_crm_roles = false where id = ${org.id}`)
+  const {user, role} = await whoIs(await house.signIn(emails[0]))
+  t.is(role, 'operator')
+  await house.db.query(sql.unsafe`update members set role = 'builder' where person_id = ${user.id}`)
+  t.is((await whoIs(await house.signIn(emails[0]))).role, 'builder')
+})
+
+test('of many first sign-ins at once exactly one is owner, and there is one org', async t => {
+  const {emails} = newCrmOrg(['a', 'b', 'c', 'd', 'e', 'f'])
+  const tokens = await Promise.all(emails.map(email => house.signIn(email)))
+  const people = await Promise.all(tokens.map(whoIs))
+  t.is(people.filter(({role}) => role === 'owner').length, 1)
+  t.is(new Set(people.map(({org}) => org.id)).size, 1)
+  t.is(new Set(people.map(({user}) => user.id)).size, emails.length)
+})
+
+test('the page hands the token to the exact origin the sign-in began with', async t => {
+  const {visit, back} = await walkTo('ana@example.org', {return: `${widget}/some/page`})
+  const {status, text, headers} = await comeBack(house.as(null), back, visit.cookie)
+  t.is(status, 200)
+  t.true(text.includes(`<script type="application/json" id="origin">"${widget}"</script>`))
+  t.false(text.includes("'*'"))
+  t.is(headers.get('cache-control'), 'no-store')
+  t.is(headers.get('referrer-policy'), 'no-referrer')
+  const [, nonce] = /script-src 'nonce-([^']+)'/.exec(headers.get('content-security-policy')!)!
+  t.true(text.includes(`<script nonce="${nonce}">`))
+  t.regex(headers.get('content-security-policy')!, /^default-src 'none'/)
+})
+
+test('the visit is protected by PKCE, a signed state and a cookie that scripts cannot read', async t => {
+  const {status, headers} = await house.as(null)('GET', '/auth/zoho/start?dc=local')
+  t.is(status, 302)
+  t.is(headers.get('cache-control'), 'no-store')
+  t.regex(headers.get('set-cookie')!, /^lading-sign-in=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/)
+  const {origin, searchParams} = new URL(headers.get('location')!)
+  t.is(origin, house.crm.url)
+  t.is(searchParams.get('code_challenge_method'), 'S256')
+  t.is(searchParams.get('redirect_uri'), `${house.url}/auth/zoho/callback`)
+  t.is(searchParams.get('access_type'), 'online')
+  t.is(searchParams.get('scope'), 'AaaServer.profile.READ,ZohoCRM.users.READ,ZohoCRM.org.READ')
+})
+
+test('over https the cookie is Secure and bound to the host', async t => {
+  const safe = await world(t, {environment: {PUBLIC_URL: 'https://lading.example.org'}})
+  const {headers} = await safe.as(null)('GET', '/auth/zoho/start?dc=local')
+  t.regex(headers.get('set-cookie')!, /^__Host-lading-sign-in=.*; Path=\/; .*; Secure$/)
+})
+
+test('a return to an origin nobody listed is refused before anything begins', async t => {
+  for (const given of ['https://evil.example', `${widget}.evil.example`, 'javascript:alert(1)', '*', 'null']) {
+    const {status, body} = await house.as(null)('GET', `/auth/zoho/start?dc=local&return=${encodeURIComponent(given)}`)
+    t.like({status, code: body.code}, {status: 400, code: 'RETURN_NOT_ALLOWED'}, given)
+  }
+})
+
+test('an unknown data centre is a 400 with issues', async t => {
+  const {status, body} = await house.as(null)('GET', '/auth/zoho/start?dc=mars')
+  t.like({status, code: body.code}, {status: 400, code: 'INVALID'})
+  t.deepEqual(body.issues[0].path, ['dc'])
+})
+
+const expired = {status: 400, code: 'SIGN_IN_EXPIRED'}
+/** The callback as a program asks it: refusals come in the envelope. */
+const tryBack = async (back: string, cookie: string) => {
+  const {status, body} = await house.as(null)('GET', back, undefined, {cookie})
+  return {status, code: body.code}
+}
+
+test('a sign-in is good once', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  t.is((await comeBack(house.as(null), back, visit.cookie)).status, 200)
+  t.deepEqual(await tryBack(back, visit.cookie), expired)
+})
+
+test('of two returns at the same moment one wins', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  const both = await Promise.all([tryBack(back, visit.cookie), tryBack(back, visit.cookie)])
+  t.deepEqual(both.map(({status}) => status).sort(), [200, 400])
+})
+
+test('a sign-in is good for ten minutes', async t => {
+  const late = await world(t)
+  const visit = await beginVisit(late.as(null))
+  const back = await consent(visit)
+  await late.ahead('9 minutes')
+  const other = await beginVisit(late.as(null))
+  const otherBack = await consent(other)
+  await late.ahead('10 minutes 1 second')
+  t.is((await comeBack(late.as(null), back, visit.cookie)).status, 400)
+  t.is((await comeBack(late.as(null), otherBack, other.cookie)).status, 200)
+})
+
+test('another browser cannot finish a sign-in, and does not spoil it', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  const other = await beginVisit(house.as(null))
+  t.not(other.cookie, visit.cookie)
+  t.deepEqual(await tryBack(back, other.cookie), expired)
+  t.deepEqual(await tryBack(back, ''), expired)
+  t.is((await comeBack(house.as(null), back, visit.cookie)).status, 200)
+})
+
+test('two windows of one browser can sign in at once', async t => {
+  const first = await walkTo('ana@example.org')
+  const answer = await house.as(null)('GET', '/auth/zoho/start?dc=local', undefined, {cookie: first.visit.cookie})
+  t.true(answer.headers.get('set-cookie')!.startsWith(first.visit.cookie))
+  const second = await consent({url: answer.headers.get('location')!, cookie: first.visit.cookie})
+  t.is((await comeBack(house.as(null), second, first.visit.cookie)).status, 200)
+  t.is((await comeBack(house.as(null), first.back, first.visit.cookie)).status, 200)
+})
+
+test('a state we did not sign is refused', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  const url = new URL(back, house.url)
+  const state = url.searchParams.get('state')!
+  const session = await house.signIn()
+  for (const wrong of ['', 'x', `${state}x`, state.split('.').slice(0, 2).join('.'), session]) {
+    url.searchParams.set('state', wrong)
+    t.deepEqual(await tryBack(url.pathname + url.search, visit.cookie), expired)
+  }
+  t.deepEqual(await tryBack('/auth/zoho/callback', visit.cookie), expired)
+})
+
+test('a state is no bearer', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  const state = new URL(back, house.url).searchParams.get('state')!
+  t.is((await house.as(state)('GET', '/auth/me', undefined, {cookie: visit.cookie})).body.code, 'AUTH_REQUIRED')
+})
+
+test('a code is exchanged at the host that issued it, and only at hosts of the table', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  for (const hostile of ['https://evil.example', `${house.crm.url}.evil.example`, `${house.crm.url}/dc/us/../x`, 'http://127.0.0.1:1']) {
+    const begun = await walkTo('ana@example.org')
+    const url = new URL(begun.back, house.url)
+    url.searchParams.set('accounts-server', hostile)
+    t.deepEqual(await tryBack(url.pathname + url.search, begun.visit.cookie), {status: 403, code: 'SIGN_IN_REFUSED'}, hostile)
+  }
+  t.is((await comeBack(house.as(null), back, visit.cookie)).status, 200)
+})
+
+test('a person of another data centre than they were sent to is signed in there', async t => {
+  const {org, user} = await whoIs(await house.signIn('kim@eu.example'))
+  t.is(org.name, 'Nordwind Oy')
+  const subject = await house.db.oneFirst(sql.type(z.object({subject: z.string()}))`select subject from people where id = ${user.id}`)
+  t.regex(subject, /^local-eu:\d+$/)
+})
+
+test('a person who says no sees what to do, and has spent the visit', async t => {
+  const visit = await beginVisit(house.as(null))
+  const back = await consent(visit, {decision: 'deny'})
+  const {status, text, headers} = await comeBack(house.as(null), back, visit.cookie)
+  t.is(status, 403)
+  t.is(headers.get('content-type'), 'text/html; charset=utf-8')
+  t.regex(text, /You did not allow access/)
+  t.false(text.includes('id="message"'))
+  t.deepEqual(await tryBack(back, visit.cookie), expired)
+})
+
+test('whatever the provider writes into its error, the page shows none of it', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  const url = new URL(back, house.url)
+  url.searchParams.set('error', '<script>alert(1)</script>')
+  const {status, text} = await comeBack(house.as(null), url.pathname + url.search, visit.cookie)
+  t.is(status, 403)
+  t.false(text.includes('alert'))
+})
+
+test('a provider that fails is a 502, and no session is made', async t => {
+  const token = {path: '/oauth/v2/token'}
+  const faults = [
+    {match: token, action: {type: 'tokenDown'}},
+    {match: token, action: {type: 'tokenDown', drop: true}},
+    {match: token, action: {type: 'tokenThrottle'}},
+    {match: token, action: {type: 'truncateAfter'}},
+    {match: {path: '/oauth/user/info'}, action: {type: 'status5xxAfter'}},
+    {match: {path: '/crm/v8/org'}, action: {type: 'dropBefore'}},
+    {match: {path: '/crm/v8/users'}, action: {type: 'rateLimit'}},
+  ] as const
+  const own = await world(t)
+  for (const fault of faults) {
+    const visit = await beginVisit(own.as(null))
+    const back = await consent(visit)
+    own.crm.faults.add({times: 1, ...fault})
+    const {status, body} = await own.as(null)('GET', back, undefined, {cookie: visit.cookie})
+    t.like({status, code: body.code}, {status: 502, code: 'SIGN_IN_UNAVAILABLE'}, JSON.stringify(fault))
+  }
+  t.false(await own.db.exists(sql.unsafe`select from sessions`))
+})
+
+test('a code that is used up is refused although the provider says 200', async t => {
+  const own = await world(t)
+  const visit = await beginVisit(own.as(null))
+  const back = await consent(visit)
+  own.crm.faults.add({match: {path: '/oauth/v2/token'}, times: 1, action: {type: 'answer', status: 200, body: {error: 'invalid_code'}}})
+  const {status, body} = await own.as(null)('GET', back, undefined, {cookie: visit.cookie})
+  t.deepEqual({status, code: body.code}, expired)
+})
+
+test('an API host outside the table is refused, whoever names it', async t => {
+  const own = await world(t)
+  const visit = await beginVisit(own.as(null))
+  const back = await consent(visit)
+  const body = {access_token: '1000.a.b', api_domain: 'https://evil.example', expires_in: 3600}
+  own.crm.faults.add({match: {path: '/oauth/v2/token'}, times: 1, action: {type: 'answer', status: 200, body}})
+  t.is((await own.as(null)('GET', back, undefined, {cookie: visit.cookie})).body.code, 'SIGN_IN_UNAVAILABLE')
+})
+
+test('an account without a CRM is somebody, in no org', async t => {
+  const own = await world(t)
+  const visit = await beginVisit(own.as(null))
+  const back = await consent(visit)
+  own.crm.faults.add({match: {path: '/crm/v8/*'}, times: 2, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}})
+  const token = messageOf(await comeBack(own.as(null), back, visit.cookie)).token
+  const {body} = await own.as(token)('GET', '/auth/me')
+  t.like(body, {org: null, role: null, via: 'session', user: {email: 'ana@example.org'}})
+  const again = await own.as(token)('POST', '/auth/session/refresh')
+  t.is((await own.as(again.body.token)('GET', '/auth/me')).body.org, null)
+})
+
+test('a banned person gets no session', async t => {
+  const {emails} = newCrmOrg(['ana'])
+  const {user} = await whoIs(await house.signIn(emails[0]))
+  await house.db.query(sql.unsafe`update people set banned_at = lading_now() where id = ${user.id}`)
+  const {visit, back} = await walkTo(emails[0]!)
+  t.deepEqual(await tryBack(back, visit.cookie), {status: 403, code: 'BANNED'})
+})
+
+test('a session lives eight hours, and a refresh begins another', async t => {
+  const own = await world(t)
+  const token = await own.signIn()
+  await own.ahead('7 hours 59 minutes')
+  const {status, body} = await own.as(token)('POST', '/auth/session/refresh')
+  t.is(status, 200)
+  t.not(body.token, token)
+  await own.ahead('8 hours 1 second')
+  t.is((await own.as(token)('GET', '/auth/me')).body.code, 'AUTH_REQUIRED')
+  t.is((await own.as(body.token)('GET', '/auth/me')).status, 200)
+})
+
+test('the session’s token names its row and says nothing else', async t => {
+  const payload = JSON.parse(Buffer.from((await house.signIn()).split('.')[1]!, 'base64url').toString())
+  t.deepEqual(Object.keys(payload).sort(), ['aud', 'exp', 'iat', 'iss', 'sub'])
+  t.regex(payload.sub, /^ses_/)
+})
+
+test('neither the verifier nor the browser’s secret is kept as it is', async t => {
+  const visit = await beginVisit(house.as(null))
+  const kept = z.object({verifier: z.string(), row: z.string()})
+  const rows = await house.db.many(sql.type(kept)`select verifier, row_to_json(sign_ins)::text as row from sign_ins`)
+  t.true(rows.every(({verifier}) => /^v1\.dev\./.test(verifier)))
+  t.false(rows.some(({row}) => row.includes(visit.cookie.split('=')[1]!)))
+})

@@ -1,0 +1,74 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {Answered, Call} from './client.ts'
+import type {World} from './world.ts'
+
+/** An org signed in, connected and discovered, as a test of imports needs it. */
+export const openOrg = async (world: World) => {
+  const session = await world.signIn()
+  const call = world.as(session)
+  const org = (await call('GET', '/auth/me')).body.org.id as string
+  const connector = await world.connect(session)
+  await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
+  return {call, org, connector}
+}
+export type Org = Awaited<ReturnType<typeof openOrg>>
+
+export const ok = async (answering: Promise<Answered>, status: number) => {
+  const answer = await answering
+  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`)
+  return answer.body
+}
+
+type Asked = {csv: string; flow: object; start?: object}
+
+/** Makes an import of one file with one flow over it. */
+export const prepareImport = async ({call, org, connector}: Org, {csv, flow}: Omit<Asked, 'start'>) => {
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
+  const path = `/orgs/${org}/imports/${made.id}`
+  const {source} = await ok(call('POST', `${path}/sources?name=test.csv`, csv, {'content-type': 'text/csv'}), 201)
+  await ok(call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
+  return {path, source}
+}
+
+/** Runs an import of one file with one flow to its end. */
+export const runImport = async (org: Org, {csv, flow, start = {}}: Asked) => {
+  const {path, source} = await prepareImport(org, {csv, flow})
+  const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
+  return {path, source, run: await untilEnded(org.call, `${path}/runs/${run.id}`)}
+}
+
+/** Polls the run until it has ended, at most for `seconds`. */
+export const untilEnded = (call: Call, path: string, seconds = 60) => untilRun(call, path, run => run.state === 'ended', seconds)
+
+export const untilRun = async (call: Call, path: string, is: (run: any) => boolean, seconds = 60) => {
+  for (const deadline = Date.now() + seconds * 1000; ; ) {
+    const {run} = await ok(call('GET', path), 200)
+    if (is(run)) return run
+    if (Date.now() > deadline) throw new Error(`The run did not come so far in ${seconds} s: ${JSON.stringify(run)}`)
+    await sleep(20)
+  }
+}
+
+/** The whole log, page by page. */
+export const readLog = async (call: Call, path: string, limit = 1000) => {
+  const records: any[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: any = await ok(call('GET', `${path}/records?limit=${limit}${cursor && `&cursor=${cursor}`}`), 200)
+    records.push(...page.records)
+    cursor = page.nextCursor
+  }
+  return records
+}
+
+export const accounts = {
+  module: 'Accounts',
+  match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
+  fields: [
+    {field: 'Account_Name', mode: 'column', source: 'name'},
+    {field: 'Account_Number', mode: 'column', source: 'number'},
+    {field: 'Billing_City', mode: 'column', source: 'city'},
+  ],
+}
+
+export const accountRows = (count: number, prefix = 'A-') =>
+  `name,number,city\n${Array.from({length: count}, (_, n) => `Company ${n + 1},${prefix}${n + 1},Town ${n % 7}`).join('\n')}\n`

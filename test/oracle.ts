@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import {parse} from 'csv-parse/sync'
+import {z} from 'zod'
+import {sql} from '../sql/database.ts'
+import {type Org, readLog} from './importing.ts'
+import type {World} from './world.ts'
+
+type Ended = {org: Org; path: string; run: any; rows: number}
+
+/**
+ * What must hold after every run of one flow, whatever happened during it. Answers the final entry of each row and how many
+ * entries of each outcome the log has.
+ */
+export const assertAccounted = async ({db}: World, {org, path, run, rows}: Ended) => {
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  assert.deepEqual(
+    log.map(({seq}) => seq),
+    Array.from(log, (_, at) => at + 1),
+    'the log has no gap',
+  )
+  const finals = finalsOf(log)
+  if (!run.stop) assert.equal(finals.size, rows, 'every row has its end')
+  assertAttempts(log)
+  const outcomes = countBy([...finals.values()], ({outcome}) => outcome)
+  const counted = Object.fromEntries(Object.entries(run.counts.Accounts).filter(([, count]) => count))
+  assert.deepEqual(counted, outcomes, 'the run counts what the log says')
+  await assertClosed(db, run)
+  await assertResults(org, path, run, finals, rows)
+  return {log, finals, outcomes}
+}
+
+const finalsOf = (log: any[]) => {
+  const finals = new Map<number, any>()
+  for (const entry of log) {
+    const before = finals.get(entry.rowNumber)
+    const wins = !before || entry.attempt > before.attempt || (entry.attempt === before.attempt && before.outcome === 'unanswered')
+    if (entry.phase === 'write' && !['made_after_no_answer', 'would_ask', 'lookup'].includes(entry.outcome) && wins) {
+      finals.set(entry.rowNumber, entry)
+    }
+  }
+  return finals
+}
+
+/** A row's attempts are 1, 2, 3 …, or the one attempt 0 that settled it without sending. */
+const assertAttempts = (log: any[]) => {
+  for (const [key, entries] of Map.groupBy(log, ({rowKey}) => rowKey)) {
+    const attempts = [...new Set(entries.map(({attempt}) => attempt))].sort((a, b) => a - b)
+    const first = attempts[0] === 0 ? 0 : 1
+    assert.deepEqual(
+      attempts,
+      attempts.map((_, at) => at + first),
+      `attempts of ${key} have no gap`,
+    )
+  }
+}
+
+/** Nothing in flight, nothing admitted twice or kept too long, the import given back. */
+const assertClosed = async (db: World['db'], run: any) => {
+  const left = await db.one(sql.type(z.object({sends: z.number(), admissions: z.number(), cursors: z.number(), counted: z.number()}))`
+    select (select count(*) from sends where run_no = r.run_no) as sends, (select count(*) from admissions where run_no = r.run_no) as admissions,
+      (select count(*) from run_cursors where run_no = r.run_no) as cursors, h.counted
+    from runs r join run_heads h using (run_no) where id = ${run.id}`)
+  assert.deepEqual({sends: left.sends, admissions: left.admissions, cursors: left.cursors}, {sends: 0, admissions: 0, cursors: 0})
+  assert.equal(left.counted, run.rowsWritten)
+}
+
+const RESULT: Record<string, string> = {
+  ...{created: 'Written', updated: 'Written', refused: 'Failed', failed: 'Failed', unanswered: 'No answer', skipped: 'Skipped'},
+}
+
+const assertResults = async (org: Org, path: string, run: any, finals: Map<number, any>, rows: number) => {
+  const answer = await org.call('GET', `${path}/results.csv?run=${run.id}`)
+  assert.equal(answer.status, 200)
+  const [header, ...lines] = parse(answer.text, {relax_column_count: true}) as string[][]
+  assert.equal(lines.length, rows, 'one line a row')
+  const at = header!.indexOf('Result')
+  for (const [index, line] of lines.entries()) {
+    const final = finals.get(index + 1)
+    assert.equal(line[at], final ? RESULT[final.outcome] : '', `result of row ${index + 1}`)
+    assert.equal(line[at + 1], final?.recordId ?? '', `record of row ${index + 1}`)
+  }
+}
+
+export const countBy = <T>(items: T[], of: (item: T) => string): Record<string, number> =>
+  Object.fromEntries([...Map.groupBy(items, of)].map(([name, group]) => [name, group.length]))
+
+/** The CRM's own records hold each row once: every created record is there, under its row's number, and no number twice. */
+export const assertOnce = (crm: World['crm'], prefix: string, finals: Map<number, any>, extra = 0) => {
+  const mine = crm.records('example', 'Accounts').filter(record => String(record.Account_Number).startsWith(prefix))
+  assert.equal(new Set(mine.map(record => record.Account_Number)).size, mine.length, 'no number twice')
+  const ids = new Set(mine.map(({id}) => id))
+  const made = [...finals.values()].filter(({outcome}) => outcome === 'created')
+  for (const {recordId} of made) assert.ok(ids.has(recordId), `record ${recordId} exists`)
+  assert.equal(mine.length, made.length + extra, 'as many records as rows created')
+}

@@ -1,0 +1,176 @@
+import anyTest, {type TestFn} from 'ava'
+import type {Connection} from '../../../shared/crm/crm.ts'
+import {type Place, place} from './place.ts'
+
+const test = anyTest.serial as TestFn<{place: Place; connection: Connection}>
+
+anyTest.before(async t => {
+  const context = t.context as {place: Place; connection: Connection}
+  context.place = await place(t)
+  context.connection = await context.place.crm.open(await context.place.connect())
+})
+anyTest.beforeEach(t => {
+  const {standIn} = (t.context as {place: Place}).place
+  standIn.clear()
+  standIn.setSwitches({coqlInLimit: 50, coqlRefusedColumns: []})
+})
+
+const count = (length: number) => Array.from({length}, (_, n) => n)
+const make = ({standIn}: Place, codes: string[], more: object = {}) =>
+  standIn.create(
+    'example',
+    'Orders',
+    codes.map(code => ({Name: code, Code: code, ...more})),
+  )
+const queries = ({standIn}: Place) => standIn.journal().filter(({path}) => path === '/crm/v8/coql')
+const byCode = (connection: Connection, values: (string | number)[]) =>
+  connection.findRecords({module: 'Orders', field: 'Code', values, fields: ['Name']})
+const codesOf = (records: Record<string, unknown>[]) => records.map(({Code}) => String(Code)).toSorted()
+
+test('records whose field equals a value come with id and fields, and nothing else does', async t => {
+  const {place, connection} = t.context
+  make(place, ['A-1', 'A-2', 'A-11'])
+  const {records, unaskable} = await byCode(connection, ['A-1', 'A-2', 'A-3'])
+  t.deepEqual(codesOf(records), ['A-1', 'A-2'])
+  t.deepEqual(Object.keys(records[0]!).toSorted(), ['Code', 'Name', 'id'])
+  t.deepEqual(unaskable, [])
+})
+
+test('nothing is found, and nothing is asked for no values', async t => {
+  const {place, connection} = t.context
+  t.deepEqual(await byCode(connection, ['A-1']), {records: [], unaskable: []})
+  t.deepEqual(await byCode(connection, []), {records: [], unaskable: []})
+  t.is(queries(place).length, 1)
+})
+
+test('fifty values a query, three queries at once', async t => {
+  const {place, connection} = t.context
+  const codes = count(475).map(n => `C-${n}`)
+  make(place, codes)
+  place.standIn.faults.add({match: {path: '/crm/v8/coql'}, times: 99, action: 'hold'})
+  const finding = byCode(connection, [...codes, ...codes])
+  let most = 0
+  let done = false
+  finding.finally(() => (done = true)).catch(() => {})
+  while (!done) {
+    most = Math.max(most, place.standIn.held())
+    if (place.standIn.held() === 3 || queries(place).length >= 9) place.standIn.release()
+    await new Promise(setImmediate)
+  }
+  const {records} = await finding
+  t.is(records.length, 475)
+  t.is(queries(place).length, 10)
+  t.is(most, 3)
+})
+
+test('quotes, backslashes and other scripts are values like any other', async t => {
+  const {place, connection} = t.context
+  const codes = ["O'Brien", "''", 'a\\b', "it's \\'odd", 'say "hi"', 'ünïcødé 漢字 🚚', 'tab\there', "x') or (id is not null", '%', '-- x']
+  make(place, [...codes, 'other'])
+  for (const code of codes) t.deepEqual(codesOf((await byCode(connection, [code])).records), [code], code)
+  const {records, unaskable} = await byCode(connection, codes)
+  t.deepEqual(codesOf(records), codes.toSorted())
+  t.deepEqual(unaskable, [])
+})
+
+test('numbers are asked as numbers', async t => {
+  const {place, connection} = t.context
+  make(place, ['A-1'], {Quantity: 7})
+  make(place, ['A-2'], {Quantity: 8})
+  const {records} = await connection.findRecords({module: 'Orders', field: 'Quantity', values: [7, -1, 2.5], fields: ['Code']})
+  t.deepEqual(codesOf(records), ['A-1'])
+  t.regex(queries(place)[0]!.body.select_query, /Quantity in \(7,-1,2\.5\)/)
+})
+
+test('more than a page is paged through', async t => {
+  const {place, connection} = t.context
+  make(
+    place,
+    count(450).map(n => `C-${n}`),
+    {Status: 'New'},
+  )
+  const {records} = await connection.findRecords({module: 'Orders', field: 'Status', values: ['New', 'Shipped'], fields: []})
+  t.is(new Set(records.map(({id}) => id)).size, 450)
+  t.is(queries(place).length, 3)
+})
+
+test('what more than two thousand records answer to is asked in shorter lists, and a single value is cut there', async t => {
+  const {place, connection} = t.context
+  make(
+    place,
+    count(2100).map(n => `N-${n}`),
+    {Status: 'New'},
+  )
+  make(
+    place,
+    count(30).map(n => `S-${n}`),
+    {Status: 'Shipped'},
+  )
+  const {records} = await connection.findRecords({module: 'Orders', field: 'Status', values: ['New', 'Shipped'], fields: ['Status']})
+  const of = (status: string) => records.filter(({Status}) => Status === status).length
+  t.deepEqual([of('New'), of('Shipped')], [2000, 30])
+})
+
+test('a value the CRM stumbles over stands alone, the others are answered', async t => {
+  const {place, connection} = t.context
+  const codes = count(50).map(n => `C-${n}`)
+  make(place, codes)
+  const {records, unaskable} = await byCode(connection, [...codes.slice(0, 13), Number.NaN, ...codes.slice(13), 1e21])
+  t.deepEqual(
+    unaskable.map(({value}) => value),
+    ['NaN', '1e+21'],
+  )
+  t.like(unaskable[0]!.crm, {code: 'SYNTAX_ERROR', status: 400, details: {line: 1}, unanswered: false})
+  t.is(records.length, 50)
+  t.true(queries(place).length < 20)
+})
+
+test('a value that ends in a backslash does not spoil its neighbours', async t => {
+  const {place, connection} = t.context
+  make(place, ['path\\', 'plain'])
+  const {records, unaskable} = await byCode(connection, ['path\\', 'plain'])
+  t.deepEqual(codesOf(records), ['path\\', 'plain'])
+  t.deepEqual(unaskable, [])
+})
+
+test('a query that is wrong without any value is the query’s fault, found out in two calls', async t => {
+  const {place, connection} = t.context
+  const values = count(50).map(String)
+  await t.throwsAsync(connection.findRecords({module: 'Orders', field: 'No_Such_Field', values, fields: []}), {
+    name: 'CrmError',
+    message: /INVALID_QUERY/,
+  })
+  t.is(queries(place).length, 2)
+  await t.throwsAsync(connection.findRecords({module: 'No_Such_Module', field: 'Code', values, fields: []}), {
+    name: 'CrmError',
+    message: /INVALID_MODULE/,
+  })
+  place.standIn.setSwitches({coqlRefusedColumns: ['Code']})
+  await t.throwsAsync(byCode(connection, values), {name: 'CrmError', message: /INVALID_QUERY/})
+})
+
+test('a CRM that takes fewer values at once is asked in shorter lists', async t => {
+  const {place, connection} = t.context
+  place.standIn.setSwitches({coqlInLimit: 20})
+  const codes = count(50).map(n => `C-${n}`)
+  make(place, codes)
+  const {records, unaskable} = await byCode(connection, codes)
+  t.is(records.length, 50)
+  t.deepEqual(unaskable, [])
+})
+
+test('a query that is not answered fails as a whole', async t => {
+  const {place, connection} = t.context
+  place.standIn.faults.add({match: {path: '/crm/v8/coql', nth: 2}, action: 'dropAfter'})
+  await t.throwsAsync(byCode(connection, count(120).map(String)), {name: 'CrmError', message: 'The CRM did not answer'})
+  place.standIn.faults.add({match: {path: '/crm/v8/coql'}, action: {type: 'rateLimit', credits: 0}})
+  await t.throwsAsync(byCode(connection, ['x']), {name: 'CrmError', message: /no API credits left/})
+})
+
+test('only names go into a query unquoted', async t => {
+  const {connection} = t.context
+  for (const name of ['Code) or (1=1', 'a b', "'", '']) {
+    await t.throwsAsync(connection.findRecords({module: 'Orders', field: name, values: ['x'], fields: []}), {instanceOf: RangeError})
+    await t.throwsAsync(connection.findRecords({module: name, field: 'Code', values: ['x'], fields: []}), {instanceOf: RangeError})
+  }
+})

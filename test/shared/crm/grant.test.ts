@@ -1,0 +1,277 @@
+import {randomBytes} from 'node:crypto'
+import anyTest, {type TestFn} from 'ava'
+import pg from 'pg'
+import {pino} from 'pino'
+import {type Connection, openCrm} from '../../../shared/crm/crm.ts'
+import type {Refusal} from '../../../shared/errors.ts'
+import {readConnector} from '../../../sql/connectors.ts'
+import {sql} from '../../../sql/database.ts'
+import {findGrant} from '../../../sql/grants.ts'
+import {type Place, place} from './place.ts'
+
+const test = anyTest.serial as TestFn<{place: Place}>
+
+anyTest.before(async t => {
+  const context = t.context as {place: Place}
+  context.place = await place(t)
+})
+anyTest.beforeEach(t => (t.context as {place: Place}).place.standIn.clear())
+
+const write = async (connection: Connection) => (await connection.createRecords('Leads', [{Last_Name: 'Ono'}], {})).results[0]!
+const refusalOf = async (connection: Connection): Promise<Refusal> => {
+  const result = await write(connection)
+  if (result.ok || result.sent) throw new Error(`Not refused before sending: ${JSON.stringify(result)}`)
+  return result.refusal
+}
+const renewals = ({standIn}: Place) => standIn.journal().filter(({path}) => path === '/oauth/v2/token')
+const count = (length: number) => Array.from({length}, (_, n) => n)
+const endAccess = ({db}: Place, id: string) =>
+  db.query(sql.unsafe`update grants set access_expires_at = lading_now() where connector_id = ${id}`)
+const renewMany = async (at: Place, connection: Connection, times: number) => {
+  at.standIn.faults.add({action: 'expireToken', match: {method: 'POST', nth: 1}, times: 1})
+  for (const _ of count(times)) {
+    await write(connection)
+    at.standIn.faults.add({action: 'expireToken', match: {method: 'POST'}})
+  }
+  at.standIn.faults.clear()
+}
+
+/** Ends the Postgres session that another one waits for, as the death of its process would. */
+const killHolder = async ({config}: Place) => {
+  const killer = new pg.Client(config.DATABASE_URL)
+  await killer.connect()
+  const blocking = `
+    select pg_terminate_backend(pid) from (
+      select unnest(pg_blocking_pids(pid)) as pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock') as holders`
+  for (let killed = 0; killed === 0; ) killed = (await killer.query(blocking)).rowCount ?? 0
+  await killer.end()
+}
+
+test('a kept access token is used as it is, without a query from the second call on', async t => {
+  const {place} = t.context
+  const id = await place.connect()
+  const connection = await place.crm.open(id)
+  await write(connection)
+  await place.db.query(sql.unsafe`delete from grants where connector_id = ${id}`)
+  t.true((await write(connection)).ok)
+  t.is(await place.mintsOf(id), 0)
+  t.is(renewals(place).length, 0)
+})
+
+test('an access token with less than five minutes left is renewed', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 299})
+  t.true((await write(await place.crm.open(id))).ok)
+  t.is(await place.mintsOf(id), 1)
+  const {accessLeftMs} = (await findGrant(place.db, id))!
+  t.true(accessLeftMs! > 3_590_000)
+})
+
+test('two processes that find it over at once mint once', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 0})
+  const connections = await Promise.all([place.crm, await place.openAnother(), await place.openAnother()].map(crm => crm.open(id)))
+  const results = await Promise.all(connections.flatMap(connection => count(10).map(() => write(connection))))
+  t.true(results.every(({ok}) => ok))
+  t.is(await place.mintsOf(id), 1)
+  t.is(renewals(place).length, 1)
+})
+
+test('many connections renewed at once wait their turn and leave the pool to others', async t => {
+  const {place} = t.context
+  const ids = await Promise.all(count(8).map(() => place.connect({accessSeconds: 0})))
+  const crm = await place.openAnother()
+  const connections = await Promise.all(ids.map(id => crm.open(id)))
+  t.true((await Promise.all(connections.map(write))).every(({ok}) => ok))
+})
+
+test('row 9 a token the CRM does not take is renewed once and the call sent once more', async t => {
+  const {place} = t.context
+  const id = await place.connect()
+  const connection = await place.crm.open(id)
+  place.standIn.faults.add({action: 'expireToken'})
+  const results = await Promise.all(count(10).map(() => write(connection)))
+  t.true(results.every(({ok}) => ok))
+  t.is(await place.mintsOf(id), 1)
+  t.is(place.standIn.count('example', 'Leads'), 10)
+})
+
+test('row 9 a second 401 is the answer', async t => {
+  const {place} = t.context
+  for (const code of ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']) {
+    place.standIn.clear()
+    const id = await place.connect()
+    const body = {code, details: {}, message: 'no', status: 'error'}
+    place.standIn.faults.add({match: {method: 'POST', path: '/crm/**'}, times: 2, action: {type: 'answer', status: 401, body}})
+    const result = await write(await place.crm.open(id))
+    t.like(result, {ok: false, sent: true, crm: {code, status: 401, unanswered: false, retryable: false, rateLimited: false}})
+    t.is(await place.mintsOf(id), 1)
+    t.is(place.standIn.journal().filter(({path}) => path.startsWith('/crm/')).length, 2)
+  }
+})
+
+test('row 10 a renewal throttled after the call reached the CRM is the CRM’s refusal', async t => {
+  const {place} = t.context
+  const id = await place.connect()
+  const connection = await place.crm.open(id)
+  place.standIn.faults.add({match: {path: '/crm/**'}, action: 'expireToken'})
+  place.standIn.faults.add({action: 'tokenThrottle'})
+  const result = await write(connection)
+  t.like(result, {
+    ok: false,
+    sent: true,
+    crm: {status: 401, code: 'TOO_MANY_REQUESTS', unanswered: false, rateLimited: true, retryable: true},
+  })
+  if (result.ok || !result.sent) return t.fail()
+  t.true(result.crm.retryAfterMs! >= 599_000 && result.crm.retryAfterMs! <= 600_000)
+  t.is((await readConnector(place.db, id))!.state, 'connected')
+})
+
+test('row 11 a missing scope is not cured by renewing', async t => {
+  const {place} = t.context
+  const id = await place.connect({scopes: ['ZohoCRM.modules.ALL']})
+  const connection = await place.crm.open(id)
+  await t.throwsAsync(connection.findRecords({module: 'Leads', field: 'Email', values: ['a@b.c'], fields: []}), {
+    name: 'CrmError',
+    message: /OAUTH_SCOPE_MISMATCH/,
+  })
+  t.is(await place.mintsOf(id), 0)
+})
+
+test('row 18 the eleventh mint in ten minutes is refused by our own count, until the first is ten minutes old', async t => {
+  const {place} = t.context
+  const id = await place.connect()
+  await renewMany(place, await place.crm.open(id), 10)
+  t.is(await place.mintsOf(id), 10)
+  await endAccess(place, id)
+  const another = await place.openAnother()
+  const refusal = await refusalOf(await another.open(id))
+  t.is(refusal.status, 429)
+  t.like(refusal, {code: 'CONNECTION_THROTTLED', extra: {written: false}})
+  const seconds = Number(refusal.extra.retryAfter)
+  t.true(Number.isInteger(seconds) && seconds >= 590 && seconds <= 600)
+  t.is(renewals(place).length, 10)
+  const error = await t.throwsAsync((await another.open(id)).currentUser(), {name: 'Refusal'})
+  t.false('written' in (error as Refusal).extra)
+  await place.db.query(sql.unsafe`update grant_mints set minted_at = minted_at - interval '599 s' where connector_id = ${id}`)
+  t.is((await refusalOf(await another.open(id))).extra.retryAfter, 1)
+  await place.db.query(sql.unsafe`update grant_mints set minted_at = minted_at - interval '1 s' where connector_id = ${id}`)
+  place.standIn.clock.advance(600_000)
+  t.true((await write(await another.open(id))).ok)
+  place.standIn.clock.advance(-600_000)
+})
+
+test('row 18 the CRM’s own throttle is told the same way, and the connection kept', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 0})
+  const connection = await place.crm.open(id)
+  place.standIn.faults.add({action: 'tokenThrottle'})
+  t.like(await refusalOf(connection), {code: 'CONNECTION_THROTTLED', extra: {written: false, retryAfter: 600}})
+  t.is(place.standIn.journal().filter(({path}) => path.startsWith('/crm/')).length, 0)
+  t.true((await write(connection)).ok)
+})
+
+test('row 19 a grant the CRM revoked ends, and so does its connection', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 0})
+  const connection = await place.crm.open(id)
+  place.standIn.faults.add({match: {path: '/oauth/v2/token'}, action: 'revokeGrant'})
+  const refusal = await refusalOf(connection)
+  t.is(refusal.status, 502)
+  t.like(refusal, {code: 'CONNECTION_UNAVAILABLE', extra: {written: false, connection: 'ended'}})
+  t.is((await readConnector(place.db, id))!.state, 'ended')
+  t.like(await findGrant(place.db, id), {ended: true, accessSealed: null})
+  t.like(await refusalOf(connection), {code: 'CONNECTION_UNAVAILABLE'})
+  t.is(renewals(place).length, 1)
+  await t.throwsAsync(place.crm.open(id), {name: 'Refusal', message: /ended its consent/})
+})
+
+test('row 19 a grant found revoked after a 401 ends too, and nothing was written', async t => {
+  const {place} = t.context
+  const id = await place.connect()
+  place.standIn.faults.add({match: {path: '/crm/**'}, action: ['revokeGrant', 'expireToken']})
+  t.like(await refusalOf(await place.crm.open(id)), {code: 'CONNECTION_UNAVAILABLE', extra: {written: false}})
+  t.is((await readConnector(place.db, id))!.state, 'ended')
+  t.is(place.standIn.count('example', 'Leads'), 0)
+})
+
+test('row 19 an accounts host that is down or turns us away keeps the connection', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 0})
+  const connection = await place.crm.open(id)
+  const body = {error: 'invalid_client'}
+  for (const action of [{type: 'tokenDown'}, {type: 'tokenDown', drop: true}, {type: 'answer', status: 200, body}] as const) {
+    place.standIn.faults.add({match: {path: '/oauth/v2/token'}, action})
+    t.like(await refusalOf(connection), {code: 'CONNECTION_UNAVAILABLE', extra: {written: false}})
+  }
+  t.is((await readConnector(place.db, id))!.state, 'connected')
+  t.true((await write(connection)).ok)
+})
+
+test('while the old access token lives, a renewal that fails stops nobody and is not tried at every call', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 200})
+  const connection = await place.crm.open(id)
+  place.standIn.faults.add({action: 'tokenDown', times: 9})
+  for (const _ of count(3)) t.true((await write(connection)).ok)
+  t.is(renewals(place).length, 1)
+})
+
+test('a process that dies while it renews frees the grant, and its mint stays counted', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 0})
+  const [dying, other] = await Promise.all([place.openAnother(), place.openAnother()])
+  place.standIn.faults.add({match: {path: '/oauth/v2/token'}, action: 'hold'})
+  const first = t.throwsAsync(write(await dying.open(id)))
+  while (place.standIn.held() === 0) await new Promise(setImmediate)
+  const second = write(await other.open(id))
+  await killHolder(place)
+  t.true((await second).ok)
+  place.standIn.release()
+  await first
+  t.is(await place.mintsOf(id), 2)
+})
+
+test('a grant moved to another connection does not open there', async t => {
+  const {place} = t.context
+  const [one, other] = await Promise.all([place.connect(), place.connect({email: 'ben@example.org'})])
+  await place.db.query(sql.unsafe`
+    update grants set refresh_sealed = given.refresh_sealed, access_sealed = given.access_sealed
+    from (select * from grants where connector_id = ${one}) as given where grants.connector_id = ${other}`)
+  const {code, message} = await refusalOf(await place.crm.open(other))
+  t.is(code, 'CONNECTION_UNAVAILABLE')
+  t.regex(message, /cannot be opened/)
+  t.is(await place.mintsOf(other), 0)
+})
+
+test('a new first key seals the grant again when it is next renewed', async t => {
+  const {place} = t.context
+  const id = await place.connect({accessSeconds: 0})
+  const crm = await place.openAnother({config: {SECRETS_KEYS: [{id: 'k2', key: randomBytes(32)}, ...place.config.SECRETS_KEYS]}})
+  t.true((await write(await crm.open(id))).ok)
+  const grant = (await findGrant(place.db, id))!
+  t.is(grant.refreshSealed.split('.')[1], 'k2')
+  t.is(grant.accessSealed!.split('.')[1], 'k2')
+})
+
+test('row 33 a host that is not of the data centre is never called', async t => {
+  const {place} = t.context
+  for (const domain of ['http://169.254.169.254', 'https://www.zohoapis.com.evil.example', 'https://www.zohoapis.com']) {
+    const id = await place.connect()
+    await place.db.query(sql.unsafe`update connectors set api_domain = ${domain} where id = ${id}`)
+    await t.throwsAsync(place.crm.open(id), {name: 'Refusal', message: /names a host/})
+  }
+  t.is(place.standIn.journal().length, 0)
+})
+
+test('neither tokens nor values reach the log', async t => {
+  const {place} = t.context
+  const lines: string[] = []
+  const crm = openCrm({db: place.db, config: place.config, log: pino({level: 'trace'}, {write: line => lines.push(line)})})
+  const connection = await crm.open(await place.connect({accessSeconds: 0}))
+  await connection.createRecords('Leads', [{Last_Name: 'canary-value'}], {})
+  await connection.findRecords({module: 'Leads', field: 'Last_Name', values: ['canary-value'], fields: []})
+  await crm.close()
+  t.true(lines.length >= 3)
+  t.notRegex(lines.join(''), /canary|1000\.[0-9a-f]{8}|stand-in-secret/)
+})

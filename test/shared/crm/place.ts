@@ -1,0 +1,70 @@
+import {randomUUID} from 'node:crypto'
+import test, {type ExecutionContext} from 'ava'
+import {type Config, readConfig} from '../../../shared/config.ts'
+import {openCrm} from '../../../shared/crm/crm.ts'
+import {sealAccess, sealRefresh} from '../../../shared/crm/sealed.ts'
+import {newId} from '../../../shared/ids.ts'
+import {openLog} from '../../../shared/log.ts'
+import {insertConnector} from '../../../sql/connectors.ts'
+import {openDatabase, type Pool, sql} from '../../../sql/database.ts'
+import {keepGrant} from '../../../sql/grants.ts'
+import {keepOrg} from '../../../sql/orgs.ts'
+import {createDatabase} from '../../database.ts'
+import {type CrmOptions, type CrmStandIn, startCrm} from '../../simulators/crm.ts'
+
+type Options = {environment?: Record<string, string>; crm?: CrmOptions}
+type Granting = {email?: string; scopes?: string[]; accessSeconds?: number; org?: string}
+
+const open: (() => Promise<unknown>)[] = []
+test.after.always('the place is left', async () => {
+  for (const leave of open.toReversed()) await leave()
+})
+
+export type Place = Awaited<ReturnType<typeof place>>
+
+/** What the adapter needs and no more: a database, the stand-in, and connections to it. One per test file. */
+export const place = async (t: ExecutionContext<any>, {environment = {}, crm: options}: Options = {}) => {
+  const [database, standIn] = await Promise.all([createDatabase(t.title), startCrm(options)])
+  const config = readConfig({DATABASE_URL: database.url, CRM_STANDIN_URL: standIn.url, ...environment})
+  const db = await openDatabase(database.url)
+  const log = openLog('test', 'silent')
+  /** The adapter of another process: it shares nothing but the database. */
+  const openAnother = async ({config: changed = {}}: {config?: Partial<Config>} = {}) => {
+    const own = await openDatabase(database.url, {connections: 4})
+    const crm = openCrm({db: own, config: {...config, ...changed}, log})
+    open.push(async () => Promise.all([crm.close(), own.end()]))
+    return crm
+  }
+  const crm = openCrm({db, config, log})
+  open.push(async () => {
+    await Promise.all([crm.close(), db.end()])
+    await standIn.stop()
+    await database.drop()
+  })
+  const connect = (granting: Granting = {}) => keepConnector(db, config, standIn, granting)
+  return {db, config, standIn, crm, openAnother, connect, mintsOf: (id: string) => countMints(db, id)}
+}
+
+/** A connection as the consent page would have made it; `accessSeconds: 0` for one whose access token is over. */
+const keepConnector = async (
+  db: Pool,
+  {SECRETS_KEYS}: Config,
+  standIn: CrmStandIn,
+  {email = 'ana@example.org', scopes, accessSeconds = 3600, org: given}: Granting,
+) => {
+  const {accessToken, refreshToken, org: key} = standIn.grant({email, ...(scopes && {scopes})})
+  const user = standIn.state().orgs[key]!.users.find(one => one.email === email)!
+  return db.transaction(async tx => {
+    const org = given ?? (await keepOrg(tx, {id: newId('org'), name: 'Test', dc: 'test', crmOrgId: randomUUID()})).id
+    const {id} = await insertConnector(tx, {
+      ...{id: newId('con'), org, name: 'Example CRM', dc: 'local', crmOrgId: key, apiDomain: standIn.url},
+      ...{crmUserId: user.id, crmUserName: email, scopes: scopes ?? [], person: null},
+    })
+    const sealed = {refreshSealed: sealRefresh(SECRETS_KEYS, id, refreshToken), accessSealed: sealAccess(SECRETS_KEYS, id, accessToken)}
+    await keepGrant(tx, {connector: id, ...sealed, accessSeconds})
+    return id
+  })
+}
+
+const countMints = (db: Pool, id: string) =>
+  db.oneFirst(sql.unsafe`select count(*)::int as mints from grant_mints where connector_id = ${id}`) as Promise<number>

@@ -1,0 +1,104 @@
+import test from 'ava'
+import {Refusal} from '../../../shared/errors.ts'
+import {scoreDelimiters} from '../../../shared/imports/delimiter.ts'
+import {ReaderOptions} from '../../../shared/imports/reader.ts'
+import {resolveReader, sampleBytes, sniffEncoding} from '../../../shared/imports/sniff.ts'
+
+const german = 'Name;Größe\nJörg;1,80\n'
+
+test('a byte order mark decides the encoding', t => {
+  t.deepEqual(sniffEncoding(Buffer.from(`\ufeff${german}`)), {encoding: 'utf-8', how: 'byte order mark'})
+  t.deepEqual(sniffEncoding(Buffer.from(`\ufeff${german}`, 'utf16le')), {encoding: 'utf-16le', how: 'byte order mark'})
+  t.deepEqual(sniffEncoding(Buffer.from(`\ufeff${german}`, 'utf16le').swap16()), {encoding: 'utf-16be', how: 'byte order mark'})
+})
+
+test('UTF-16 without a mark is known by its zero bytes', t => {
+  t.deepEqual(sniffEncoding(Buffer.from(german, 'utf16le')), {encoding: 'utf-16le', how: 'zero bytes'})
+  t.deepEqual(sniffEncoding(Buffer.from(german, 'utf16le').swap16()), {encoding: 'utf-16be', how: 'zero bytes'})
+  t.deepEqual(sniffEncoding(Buffer.from('a,b\n1,\u00002\n')), {encoding: 'utf-8', how: 'ascii'})
+})
+
+test('UTF-8, plain ASCII and everything else are told apart', t => {
+  t.deepEqual(sniffEncoding(Buffer.from(german)), {encoding: 'utf-8', how: 'utf-8'})
+  t.deepEqual(sniffEncoding(Buffer.from('a,b\n')), {encoding: 'utf-8', how: 'ascii'})
+  t.deepEqual(sniffEncoding(Buffer.from(german, 'latin1')), {encoding: 'windows-1252', how: 'fallback'})
+})
+
+test('a character cut by the end of the sample is no fault, at whatever byte it is cut', t => {
+  for (const character of ['é', '€', '😀']) {
+    for (let keep = 1; keep < Buffer.byteLength(character); keep++) {
+      const sample = Buffer.concat([Buffer.alloc(sampleBytes - keep, 'a'), Buffer.from(character).subarray(0, keep)])
+      t.deepEqual(sniffEncoding(sample), {encoding: 'utf-8', how: 'utf-8'}, `${character} ${keep}`)
+    }
+  }
+})
+
+const cases: [title: string, text: string, delimiter: ReturnType<typeof scoreDelimiters>][] = [
+  ['commas', 'a,b,c\n1,2,3\n4,5,6\n', ','],
+  ['semicolons beside decimal commas', 'name;price;size\nx;1,5;2,0\ny;2,5;3,0\n', ';'],
+  ['semicolons beside decimal commas, no header', '1,5;2,5\n3,5;4,5\n', ';'],
+  ['tabs beside commas in prose', 'id\tnote\n1\tone, two, three\n2\tfour\n', '\t'],
+  ['pipes', 'a|b\n1,2|3\n', '|'],
+  ['commas inside quotes', 'a;b\n"x,y,z";1\n"p,q,r";2\n', ';'],
+  ['line ends inside quotes', 'a,b\n"one\ntwo; three",2\n"x;y\nz",4\n', ','],
+  ['doubled quotes', 'a,b\n"say ""hi, you""; now",2\n', ','],
+  ['quotes inside a cell', 'size;b\n5" pipe;1\n6" pipe;2\n', ';'],
+  ['carriage returns only', 'a;b\r1;2\r', ';'],
+  ['a title above the header', 'Report\n\na;b;c\n1;2;3\n4;5;6\n', ';'],
+  ['a single column', 'name\nAnna\nBoris\n', undefined],
+  ['one line', 'a;b;c', ';'],
+  ['numbers only', '1,2,3\n4,5,6\n', ','],
+  ['ragged rows', 'a,b,c\n1,2\n3,4,5\n6,7,8\n', ','],
+]
+
+for (const [title, text, delimiter] of cases) {
+  test(`the delimiter is found: ${title}`, t => {
+    t.is(scoreDelimiters(text), delimiter)
+  })
+}
+
+test('half a record at the end of the sample does not count', t => {
+  t.is(scoreDelimiters('a;b\n1;2\nx, y, z', {cut: true}), ';')
+})
+
+test('a `sep=` line names the delimiter, whatever it is, and is skipped', t => {
+  t.like(resolveReader(Buffer.from('sep=^\r\na^b,c\r\n1^2,3\r\n')), {
+    reader: {delimiter: '^', skipRows: 1},
+    sniffed: {delimiter: '^', delimiterHow: 'sep line', skipRows: 1},
+  })
+})
+
+test('what is stated overrules what is sniffed', t => {
+  const {reader, sniffed} = resolveReader(Buffer.from(german, 'latin1'), {encoding: 'ISO-8859-2', delimiter: ',', headerRow: false})
+  t.like(reader, {kind: 'csv', encoding: 'iso-8859-2', delimiter: ',', headerRow: false, quote: '"'})
+  t.like(sniffed, {encoding: 'iso-8859-2', how: 'stated', delimiterHow: 'stated'})
+})
+
+test('the delimiter is sniffed in the text of the stated encoding', t => {
+  const {reader} = resolveReader(Buffer.from('a;b\n1;2\n', 'utf16le'), {encoding: 'utf-16le'})
+  t.is(reader.delimiter, ';')
+})
+
+test('a workbook or another foreign file is refused by name', t => {
+  for (const [start, name] of Object.entries({'PK\u0003\u0004': 'Excel workbook', '%PDF-1.7': 'PDF'})) {
+    const error = t.throws(() => resolveReader(Buffer.from(`${start}....`, 'latin1')), {instanceOf: Refusal})
+    t.is(error?.code, 'FILE_ENCODING')
+    t.regex(error?.message ?? '', new RegExp(name))
+  }
+})
+
+test('options that contradict what is sniffed are refused as the caller’s', t => {
+  const error = t.throws(() => resolveReader(Buffer.from('sep=;\na;b\n1;2\n'), {quote: ';'}), {instanceOf: Refusal})
+  t.is(error?.code, 'INVALID')
+})
+
+test('reader options are checked', t => {
+  const accepts = (options: object) => ReaderOptions.safeParse(options).success
+  t.true(accepts({}))
+  t.deepEqual(ReaderOptions.parse({}), {})
+  t.false(accepts({encoding: 'klingon'}))
+  t.false(accepts({delimiter: ';;'}))
+  t.false(accepts({delimiter: '\n'}))
+  t.false(accepts({skipRows: -1}))
+  t.false(accepts({sheet: 'x'}))
+})

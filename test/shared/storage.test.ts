@@ -1,0 +1,146 @@
+import {mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {Readable} from 'node:stream'
+import test, {type ExecutionContext} from 'ava'
+import {openStorage, StorageMissing} from '../../shared/storage.ts'
+import {collect, inPieces} from './imports/chunks.ts'
+
+const open = async (t: ExecutionContext) => {
+  const directory = await mkdtemp(join(tmpdir(), 'lading-storage-'))
+  t.teardown(() => rm(directory, {recursive: true, force: true}))
+  const files = async () =>
+    (await readdir(directory, {recursive: true, withFileTypes: true})).filter(entry => entry.isFile()).map(({name}) => name)
+  return {directory, storage: openStorage({directory}), files}
+}
+
+test('an object is read back as it was put', async t => {
+  const {storage, files} = await open(t)
+  const content = Buffer.alloc(1_000_000, 'lading ')
+  t.is(await storage.put('imports/imp_1/src_1.csv', inPieces(content, 10_000)), content.length)
+  t.deepEqual(await collect(await storage.read('imports/imp_1/src_1.csv')), content)
+  t.is(await storage.size('imports/imp_1/src_1.csv'), content.length)
+  t.true(await storage.exists('imports/imp_1/src_1.csv'))
+  t.deepEqual(await files(), ['src_1.csv'])
+})
+
+test('a second put replaces the first, whole', async t => {
+  const {storage} = await open(t)
+  await storage.put('runs/run_1', Readable.from([Buffer.from('first and longer')]))
+  await storage.put('runs/run_1', Readable.from([Buffer.from('second')]))
+  t.is(String(await collect(await storage.read('runs/run_1'))), 'second')
+})
+
+test('an empty stream is an empty object', async t => {
+  const {storage} = await open(t)
+  t.is(await storage.put('runs/run_1', inPieces('')), 0)
+  t.is(await storage.size('runs/run_1'), 0)
+})
+
+test('what is missing says so', async t => {
+  const {storage} = await open(t)
+  await t.throwsAsync(storage.read('runs/run_1'), {instanceOf: StorageMissing})
+  await t.throwsAsync(storage.size('runs/run_1'), {instanceOf: StorageMissing})
+  t.false(await storage.exists('runs/run_1'))
+  await t.notThrowsAsync(storage.remove('runs/run_1'))
+})
+
+test('a removed object is gone', async t => {
+  const {storage} = await open(t)
+  await storage.put('runs/run_1', inPieces('x'))
+  await storage.remove('runs/run_1')
+  t.false(await storage.exists('runs/run_1'))
+})
+
+test('nothing is seen under the key before the last byte', async t => {
+  const {storage} = await open(t)
+  const seen: boolean[] = []
+  async function* slow() {
+    for (let piece = 0; piece < 3; piece++) {
+      yield Buffer.from('piece')
+      seen.push(await storage.exists('runs/run_1'))
+    }
+  }
+  await storage.put('runs/run_1', slow())
+  t.deepEqual(seen, [false, false, false])
+})
+
+test('a stream that fails half-way leaves nothing, and its error is passed on', async t => {
+  const {storage, files} = await open(t)
+  async function* failing() {
+    yield Buffer.alloc(200_000)
+    throw new Error('the sender went away')
+  }
+  await t.throwsAsync(storage.put('runs/run_1', failing()), {message: 'the sender went away'})
+  t.deepEqual(await files(), [])
+})
+
+test('a stream destroyed half-way leaves nothing', async t => {
+  const {storage, files} = await open(t)
+  const stream = new Readable({read() {}})
+  stream.push(Buffer.alloc(200_000))
+  setTimeout(() => stream.destroy(), 20)
+  await t.throwsAsync(storage.put('runs/run_1', stream))
+  t.deepEqual(await files(), [])
+})
+
+test('a failing put leaves the object that was there', async t => {
+  const {storage} = await open(t)
+  await storage.put('runs/run_1', inPieces('kept'))
+  await t.throwsAsync(
+    storage.put(
+      'runs/run_1',
+      Readable.from(
+        (async function* () {
+          yield Buffer.from('lost')
+          throw new Error('broken')
+        })(),
+      ),
+    ),
+  )
+  t.is(String(await collect(await storage.read('runs/run_1'))), 'kept')
+})
+
+test('keys that are not ours are refused', async t => {
+  const {storage, directory} = await open(t)
+  await writeFile(join(directory, 'secret'), 'x')
+  for (const key of [
+    '../secret',
+    'runs/../../secret',
+    '/etc/passwd',
+    'runs/..',
+    'runs/.hidden',
+    'runs//a',
+    'runs\\a',
+    'secret',
+    '',
+    'runs/a b',
+    'runs/a.',
+    '_temporary/x',
+    'runs/a\0b',
+  ]) {
+    await t.throwsAsync(storage.read(key), {message: /Not a storage key/}, key)
+    await t.throwsAsync(storage.put(key, inPieces('x')), {message: /Not a storage key/}, key)
+    await t.throwsAsync(storage.remove(key), {message: /Not a storage key/}, key)
+  }
+})
+
+test('leftovers older than an hour are swept, younger ones are not', async t => {
+  const {storage, directory, files} = await open(t)
+  t.is(await storage.sweepTemporary(), 0)
+  const folder = join(directory, '_temporary')
+  await mkdir(folder)
+  for (const name of ['old', 'young']) await writeFile(join(folder, name), name)
+  const twoHoursAgo = new Date(Date.now() - 7_200_000)
+  await utimes(join(folder, 'old'), twoHoursAgo, twoHoursAgo)
+  await storage.put('runs/run_1', inPieces('kept'))
+  await utimes(join(directory, 'runs/run_1'), twoHoursAgo, twoHoursAgo)
+  t.is(await storage.sweepTemporary(), 1)
+  t.deepEqual((await files()).toSorted(), ['run_1', 'young'])
+})
+
+test('stored files are the service’s own to read', async t => {
+  const {storage, directory} = await open(t)
+  await storage.put('runs/run_1', inPieces('x'))
+  t.is((await stat(join(directory, 'runs/run_1'))).mode & 0o077, 0)
+})

@@ -1,0 +1,10 @@
+import {setImmediate as turn} from 'node:timers/promises'
+
+/** Looks again and again for what happens beside the test. Fails after ten seconds, saying what was seen last. */
+export const until = async <T>(look: () => Promise<T> | T, isWanted: (seen: T) => boolean, seconds = 10): Promise<T> => {
+  for (const deadline = Date.now() + seconds * 1000; ; await turn()) {
+    const seen = await look()
+    if (isWanted(seen)) return seen
+    if (Date.now() > deadline) throw new Error(`It did not happen within ${seconds} s; seen last: ${JSON.stringify(seen)}`)
+  }
+}
