@@ -37,14 +37,15 @@ export const runImport = async (org: Org, {csv, flow, start = {}}: Asked) => {
   return {path, source, run: await untilEnded(org.call, `${path}/runs/${run.id}`)}
 }
 
-/** Polls the run until it has ended, at most for `seconds`. */
+/** Polls the run until it has ended, at most for `seconds`; a database that is away for a moment is waited for. */
 export const untilEnded = (call: Call, path: string, seconds = 60) => untilRun(call, path, run => run.state === 'ended', seconds)
 
 export const untilRun = async (call: Call, path: string, is: (run: any) => boolean, seconds = 60) => {
   for (const deadline = Date.now() + seconds * 1000; ; ) {
-    const {run} = await ok(call('GET', path), 200)
-    if (is(run)) return run
-    if (Date.now() > deadline) throw new Error(`The run did not come so far in ${seconds} s: ${JSON.stringify(run)}`)
+    const answer = await call('GET', path)
+    if (answer.status === 200 && is(answer.body.run)) return answer.body.run
+    if ((answer.status !== 200 && answer.status !== 503) || Date.now() > deadline)
+      throw new Error(`The run did not come so far in ${seconds} s: ${answer.text}`)
     await sleep(20)
   }
 }

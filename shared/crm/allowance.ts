@@ -4,7 +4,7 @@ import type {Outcome} from './outcome.ts'
 
 export type Allowances = {
   note(org: string, outcome: Outcome, problem: CrmProblem | null): void
-  read(org: string): Allowance | null
+  read(org: string, now?: number): Allowance | null
 }
 
 const staleMs = 24 * 60 * 60_000
@@ -15,10 +15,10 @@ const staleMs = 24 * 60 * 60_000
  */
 export const openAllowances = (): Allowances => {
   const kept = new Map<string, Allowance>()
-  const read = (org: string) => {
+  const read = (org: string, now = Date.now()) => {
     const allowance = kept.get(org)
     if (!allowance) return null
-    const isStale = allowance.remainingAt !== null && Date.now() - Date.parse(allowance.remainingAt) > staleMs
+    const isStale = allowance.remainingAt !== null && now - Date.parse(allowance.remainingAt) > staleMs
     return isStale ? {...allowance, remaining: null} : allowance
   }
   return {

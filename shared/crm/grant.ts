@@ -28,8 +28,11 @@ const renewSeconds = 8
 const waitSeconds = 12
 /** After a renewal that failed while the old token still lived. */
 const tryAgainMs = 30_000
-/** A renewal holds one connection of the pool and asks for a second; the rest of them stay for everybody else. */
-const renewalsAtOnce = 2
+/**
+ * A renewal holds one connection of the pool while the CRM is asked. One at a time for each data centre: the pool stays everybody
+ * else's, and an accounts host that hangs holds up its own connections alone.
+ */
+const renewalsAtOnce = 1
 
 export type Granted = {connector: string; hosts: Hosts}
 export type Grants = {
@@ -53,10 +56,12 @@ type Tools = CrmTools & {client: Client}
 export const openGrants = (tools: Tools): Grants => {
   const held = new Map<string, Held>()
   const renewing = new Map<string, Promise<Held>>()
-  const gate = openGate(renewalsAtOnce)
+  const gates = new Map<string, ReturnType<typeof openGate>>()
 
   const renew = async (granted: Granted, dead: string | undefined) => {
-    const {connector} = granted
+    const {connector, hosts} = granted
+    const gate = gates.get(hosts.dc) ?? openGate(renewalsAtOnce)
+    gates.set(hosts.dc, gate)
     let old: Held | null = null
     try {
       old = readHeld(tools, connector, await findGrant(tools.db, connector), dead)

@@ -21,10 +21,12 @@ export const readModules = async (
   const ask: Ask = (resource, query = {}) => readPatiently(reach, {resource, query, signal})
   const modules = listModules(await ask('modules'))
   let done = 0
+  // One after the other: two reports at once might arrive in either order.
+  let reported: Promise<unknown> = Promise.resolve()
   const read = await inLanes(modules, modulesAtOnce, async ({json, apiName, isSubform}) => {
     const fields = await unlessRefused(() => ask('fields', {module: apiName}))
     const layouts = fields && !isSubform ? await unlessRefused(() => ask('layouts', {module: apiName})) : null
-    await onProgress?.(++done, modules.length)
+    await (reported = reported.then(() => onProgress?.(++done, modules.length)))
     return fields && {json, fields, layouts: layouts ?? []}
   })
   return describeModules(read.filter(module => module !== null))

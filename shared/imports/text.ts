@@ -13,7 +13,8 @@ export class TextFault extends Error {
   }
 }
 
-type Decoded = {text: Buffer; fault?: TextFault}
+/** `from` is where the text begins in the file, known for UTF-8 only. */
+type Decoded = {text: Buffer; from?: number; fault?: TextFault}
 type Decoder = {decode(piece: Buffer): Decoded; end(): Decoded}
 export type TextOptions = {
   encoding: string
@@ -25,25 +26,21 @@ export type TextOptions = {
 const pieceBytes = 65_536
 
 /** The file as UTF-8 in pieces of at most 64 KiB of input, checked: what stands before a fault is given out first, then the fault is thrown. */
-export async function* utf8Of(bytes: AsyncIterable<Uint8Array>, options: TextOptions): AsyncGenerator<Buffer> {
+export async function* utf8Of(bytes: AsyncIterable<Uint8Array>, options: TextOptions): AsyncGenerator<Buffer, void, undefined> {
   const decoder = new TextDecoder(options.encoding).encoding === 'utf-8' ? utf8Decoder(options) : otherDecoder(options.encoding)
-  let before = 0
-  const isUtf8Text = new TextDecoder(options.encoding).encoding === 'utf-8'
-  function* checked({text, fault}: Decoded) {
-    const nul = text.indexOf(0)
-    if (nul >= 0) {
-      yield text.subarray(0, nul)
-      throw new TextFault('FILE_NUL', {exact: true, ...(isUtf8Text && {byte: before + nul})})
-    }
-    before += text.length
-    if (text.length) yield text
-    if (fault) throw fault
-  }
   for await (const chunk of bytes) {
     const buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-    for (let from = 0; from < buffer.length; from += pieceBytes) yield* checked(decoder.decode(buffer.subarray(from, from + pieceBytes)))
+    for (let at = 0; at < buffer.length; at += pieceBytes) yield* untilFault(decoder.decode(buffer.subarray(at, at + pieceBytes)))
   }
-  yield* checked(decoder.end())
+  yield* untilFault(decoder.end())
+}
+
+function* untilFault({text, from, fault}: Decoded) {
+  const nul = text.indexOf(0)
+  const good = nul < 0 ? text : text.subarray(0, nul)
+  if (good.length) yield good
+  if (nul >= 0) throw new TextFault('FILE_NUL', {exact: true, ...(from !== undefined && {byte: from + nul})})
+  if (fault) throw fault
 }
 
 /** UTF-8 is checked, not decoded: it goes on as the bytes it came as. */
@@ -58,9 +55,9 @@ const utf8Decoder = ({fallback, onFallback}: TextOptions): Decoder => {
     const text = all.subarray(0, all.length - cutLength(all))
     if (!isUtf8(text)) return fail(all, firstFault(text))
     rest = Buffer.from(all.subarray(text.length))
-    before += text.length
     ascii &&= isAscii(text)
-    return {text}
+    before += text.length
+    return {text, from: before - text.length}
   }
   const fail = (all: Buffer, good: number, cut = false): Decoded => {
     if (ascii && fallback && isAscii(all.subarray(0, good))) {
@@ -68,7 +65,7 @@ const utf8Decoder = ({fallback, onFallback}: TextOptions): Decoder => {
       other = otherDecoder(fallback)
       return other.decode(all)
     }
-    return {text: all.subarray(0, good), fault: new TextFault('FILE_ENCODING', {byte: before + good, exact: true, cut})}
+    return {text: all.subarray(0, good), from: before, fault: new TextFault('FILE_ENCODING', {byte: before + good, exact: true, cut})}
   }
   const end = (): Decoded => (other ? other.end() : rest.length ? fail(rest, 0, true) : {text: rest})
   return {decode, end}

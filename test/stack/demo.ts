@@ -54,7 +54,7 @@ const demo = async (stack: Stack) => {
 }
 
 const prepare = async ({apiUrl}: Stack) => {
-  const session = await signIn(apiUrl, email)
+  const session = openClient(apiUrl, await signIn(apiUrl, email))
   const {org, role} = await session.call<{org: {id: string}; role: string}>('GET', '/auth/me')
   const {secret} = await session.call<{secret: string}>('POST', `/orgs/${org.id}/tokens`, {body: {name: 'demo'}})
   say(`Signed in as ${email}, ${role}; API token made.`)

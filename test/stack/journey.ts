@@ -1,5 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import {type Client, cookiesOf, openClient} from './client.ts'
+import {type Client, cookiesOf} from './client.ts'
 
 /** The main journey, step by step, as any program outside the service would take it: HTTP and nothing else. */
 export type Progress = {done: number; total: number | null; unit?: string; rowsPerSecond: number | null; etaSeconds: number | null}
@@ -18,11 +18,11 @@ export type LogEntry = {
 const pollMs = 100
 const patienceMs = 90_000
 
-/** Signs in as a person of the stand-in and answers a client with that session. */
-export const signIn = async (api: string, email: string): Promise<Client> => {
+/** Signs in as a person of the stand-in; answers the session's token. */
+export const signIn = async (api: string, email: string) => {
   const start = await fetch(`${api}/auth/zoho/start?dc=local&return=${encodeURIComponent(api)}`, {redirect: 'manual'})
   const {token} = await consent<{token: string}>(locationOf(start), cookiesOf(start), email)
-  return openClient(api, token)
+  return token
 }
 
 /** Connects the org to the stand-in's CRM, answers the connector's id. */

@@ -3,7 +3,7 @@ import {randomBytes} from 'node:crypto'
 import fs from 'node:fs'
 import {dirname, join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
-import {openKeeper} from './keeper.ts'
+import {type Keeper, openKeeper} from './keeper.ts'
 import {freePort} from './port.ts'
 import {claimDirectory, endOrphan, readLines} from './postgres-owner.ts'
 import {findPlace, type Place} from './postgres-place.ts'
@@ -66,8 +66,10 @@ const initialise = ({account, directory, binaries}: Place, keep: boolean) => {
   fs.rmSync(data, {recursive: true, force: true})
   const password = randomBytes(24).toString('hex')
   const draft = `${passwordFile}.new`
-  fs.writeFileSync(draft, password, {mode: 0o600})
-  if (account.uid && account.gid) fs.chownSync(draft, account.uid, account.gid)
+  const file = openNew(draft)
+  fs.writeSync(file, password)
+  if (account.uid && account.gid) fs.fchownSync(file, account.uid, account.gid)
+  fs.closeSync(file)
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
   const access = ['--username=postgres', '--auth=scram-sha-256', `--pwfile=${draft}`, '--set=scram_iterations=1']
   const args = [`--pgdata=${data}`, ...locale, ...access, ...(keep ? [] : ['--no-sync'])]
@@ -80,10 +82,8 @@ const initialise = ({account, directory, binaries}: Place, keep: boolean) => {
 /** Nothing of the caller's: PGDATA, PGPORT or a locale this machine lacks would each lead the programs astray. */
 const environment = () => ({PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC'})
 
-type Keeping = ReturnType<typeof openKeeper>
-
 /** A port that was free a moment ago may be taken by now: another is tried. */
-const launch = async (place: Place, flags: string[], keeper: Keeping) => {
+const launch = async (place: Place, flags: string[], keeper: Keeper) => {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     const log = join(place.directory, 'postgres.log')
@@ -101,7 +101,7 @@ const launch = async (place: Place, flags: string[], keeper: Keeping) => {
 /** Its output goes to a file it owns itself, never through us: a pipe would break when we die and take it down unclean. */
 const spawnPostgres = ({account, directory, binaries}: Place, {port, log, flags}: {port: number; log: string; flags: string[]}) => {
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`, 'max_connections=300', ...flags]
-  const output = fs.openSync(log, 'w', 0o600)
+  const output = openNew(log)
   const args = ['-D', join(directory, 'data'), ...settings.flatMap(setting => ['-c', setting])]
   const options = {...account, cwd: '/', env: environment(), detached: true}
   const child = spawn(join(binaries, 'postgres'), args, {...options, stdio: ['ignore', output, output]})
@@ -109,6 +109,12 @@ const spawnPostgres = ({account, directory, binaries}: Place, {port, log, flags}
   child.once('error', () => {})
   child.unref()
   return child
+}
+
+/** The directory is another user's when we are root: what he may have put in our way, a link say, is never written through. */
+const openNew = (path: string) => {
+  fs.rmSync(path, {force: true})
+  return fs.openSync(path, 'wx', 0o600)
 }
 
 /** Null once it takes connections, else how it failed. The eighth line of the lock file is where Postgres says so itself. */

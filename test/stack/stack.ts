@@ -40,8 +40,11 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
   const stop = async () => {
     for (const part of started.toReversed()) await part.stop()
   }
+  const kill = () => {
+    for (const part of started) part.kill?.()
+  }
   try {
-    return {...(await startParts(options, started)), stop, kill: () => started.forEach(part => part.kill?.())}
+    return {...(await startParts(options, started)), stop, kill}
   } catch (error) {
     await stop()
     throw error
@@ -107,12 +110,12 @@ const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: stri
 }
 
 /** Waits until the address answers as wanted; gives up when the process dies again and again, and says its last words. */
-const answers = async (url: string, process: Supervised, isGood: (response: Response) => boolean) => {
-  for (const until = Date.now() + readyWithinSeconds * 1000; Date.now() < until && process.starts < startsBeforeGivingUp; ) {
+const answers = async (url: string, watched: Supervised, isGood: (response: Response) => boolean) => {
+  for (const until = Date.now() + readyWithinSeconds * 1000; Date.now() < until && watched.starts < startsBeforeGivingUp; ) {
     const response = await fetch(url, {signal: AbortSignal.timeout(2000), redirect: 'manual'}).catch(() => null)
     await response?.body?.cancel()
     if (response && isGood(response)) return
     await sleep(50)
   }
-  throw new Error(`${process.name} does not answer at ${url}. Its last words:\n${process.tail.join('\n') || '(nothing)'}`)
+  throw new Error(`${watched.name} does not answer at ${url}. Its last words:\n${watched.tail.join('\n') || '(nothing)'}`)
 }

@@ -1,10 +1,15 @@
+import fs from 'node:fs'
 import {join, relative} from 'node:path'
+import {signIn} from './journey.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
 /** `npm start`: the whole service until Ctrl-C, its data kept in `.data/start` for the next time. */
 const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010}
 const directory = join(root, '.data', 'start')
+/** Ana's session is left here, so that the API can be tried from a shell without a browser. */
+const sessionFile = join(directory, 'session')
+const email = 'ana@example.org'
 /** npm passes on the Ctrl-C that the terminal has sent us already: two within this time are one. */
 const onePressMs = 400
 
@@ -23,6 +28,7 @@ const start = async () => {
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0))
   stack = await startStack({directory, keep: true, ports: wanted, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'}, output})
+  fs.writeFileSync(sessionFile, await signIn(stack.apiUrl, email), {mode: 0o600})
   printAddresses(stack)
   await stack.databaseEnded
   if (askedAt) return
@@ -31,17 +37,18 @@ const start = async () => {
 }
 
 const printAddresses = ({apiUrl, crmUrl, databaseUrl}: Stack) => {
-  console.log(`\n${paint('bold', 'Lading is up.')} Data stays in ${relative(process.cwd(), directory) || directory}. Ctrl-C stops it.\n`)
+  console.log(`\n${paint('bold', 'Lading is up.')} Data stays in ${shown(directory)}. Ctrl-C stops it.\n`)
   printTable([
     ['API', `${apiUrl}${instead(apiUrl, wanted.api)}`],
     ['CRM stand-in', `${crmUrl}${instead(crmUrl, wanted.crm)}`],
     ['Postgres', databaseUrl],
     ['Sign in', `${apiUrl}/auth/zoho/start?dc=local&return=${encodeURIComponent(apiUrl)}`],
-    ['', 'as ana@example.org, on the stand-in’s own consent page'],
+    ['Signed in', `${email}, eight hours: curl -H "authorization: Bearer $(cat ${shown(sessionFile)})" ${apiUrl}/auth/me`],
   ])
   console.log()
 }
 
+const shown = (path: string) => relative(process.cwd(), path) || path
 const instead = (url: string, port: number) => (new URL(url).port === `${port}` ? '' : paint('yellow', `  (${port} is taken)`))
 
 try {

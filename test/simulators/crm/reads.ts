@@ -66,7 +66,9 @@ export const listDeleted = (call: Call): Answer => {
 export const fullRecord = (call: Pick<Call, 'org'> & {user: {timeZone: string}}, module: Module, rec: Rec): Record<string, unknown> => {
   const zone = call.user.timeZone
   const read: Record<string, unknown> = {id: rec.id}
-  for (const field of module.fields.values()) if (!field.spec.unused) read[field.name] = field.read(rec, zone)
+  for (const field of module.fields.values()) {
+    if (!field.spec.unused) read[field.name] = field.spec.rich ? field.raw(rec) : field.read(rec, zone)
+  }
   const more: Record<string, boolean> = {}
   for (const field of module.rows) {
     const child = rowsModule(call.org, field)

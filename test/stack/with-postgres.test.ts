@@ -1,0 +1,45 @@
+import {spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {createInterface} from 'node:readline'
+import {fileURLToPath} from 'node:url'
+import test from 'ava'
+import {isRunning, until} from './until.ts'
+
+const script = fileURLToPath(new URL('with-postgres.ts', import.meta.url))
+
+/** Runs a line of JavaScript under it, and answers the line that this prints. */
+const run = async (code: string, url?: string) => {
+  const env = {...process.env, DATABASE_URL: url}
+  const runner = spawn(process.execPath, [script, 'node', '-e', code], {env, stdio: ['ignore', 'pipe', 'inherit']})
+  const exited = once(runner, 'exit')
+  const [line] = await once(createInterface({input: runner.stdout}), 'line')
+  return {runner, exited, said: JSON.parse(line)}
+}
+
+const sayAndStay = 'console.log(JSON.stringify([process.pid, process.env.DATABASE_URL])); setInterval(() => {}, 1000)'
+const sayAndLeave = 'console.log(JSON.stringify(process.env.DATABASE_URL)); process.exitCode = 7'
+
+test('the command gets a database of its own, and its exit code is ours', async t => {
+  const {said, exited} = await run(sayAndLeave)
+  t.regex(said, /^postgres:\/\/postgres:\w+@127\.0\.0\.1:\d+\/postgres$/)
+  t.deepEqual(await exited, [7, null])
+})
+
+test('a database the caller names is the one that is used', async t => {
+  const {said, exited} = await run(sayAndLeave, 'postgres://elsewhere/db')
+  t.is(said, 'postgres://elsewhere/db')
+  t.deepEqual(await exited, [7, null])
+})
+
+test('a signal is passed on, and what it did to the command is told the way a shell tells it', async t => {
+  const {runner, exited} = await run(sayAndStay)
+  runner.kill('SIGTERM')
+  t.deepEqual(await exited, [143, null])
+})
+
+test('killed, it takes the command along', async t => {
+  const {runner, said} = await run(sayAndStay)
+  runner.kill('SIGKILL')
+  await until('the command has ended', () => !isRunning(said[0]))
+  t.pass()
+})

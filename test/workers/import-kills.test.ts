@@ -1,0 +1,148 @@
+import {type ChildProcess, spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {fileURLToPath} from 'node:url'
+import test from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
+import {assertAccounted, assertOnce} from '../oracle.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+
+test.afterEach.always(async () => {
+  await Promise.all(started.splice(0).map(end))
+  here.crm.faults.clear()
+})
+
+const end = async (worker: ChildProcess) => {
+  if (worker.exitCode !== null || worker.signalCode !== null) return
+  worker.kill('SIGCONT')
+  worker.kill('SIGKILL')
+  await once(worker, 'exit')
+}
+
+/** A worker process of its own, as the Procfile starts it. */
+const startWorker = (environment: Record<string, string> = {}) => {
+  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = here.config
+  const worker = spawn(process.execPath, [fileURLToPath(new URL('../../workers/start.ts', import.meta.url)), 'imports'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      ...{NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!},
+      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), DRAIN_SECONDS: '5', ...environment},
+    },
+  })
+  started.push(worker)
+  return worker
+}
+
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+const rows = 1_500
+
+const begin = async (prefix: string) => {
+  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow: accounts})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return {path, runPath: `${path}/runs/${run.id}`}
+}
+
+/** The run ends with every row created once and accounted for. */
+const assertWhole = async (
+  t: {deepEqual(a: unknown, b: unknown): void},
+  prefix: string,
+  {path, runPath}: {path: string; runPath: string},
+) => {
+  const run = await untilEnded(org.call, runPath)
+  const {finals, outcomes, log} = await assertAccounted(here, {org, path, run, rows})
+  t.deepEqual(outcomes, {created: rows})
+  t.deepEqual({rowsWritten: run.rowsWritten, stop: run.stop}, {rowsWritten: rows, stop: null})
+  assertOnce(here.crm, prefix, finals)
+  return log
+}
+
+for (const point of ['after_intent:3', 'after_send:4', 'before_settle:2', 'in_close']) {
+  test.serial(`a worker killed at ${point} is replaced, and every row is created once`, async t => {
+    const prefix = `K${point}-`
+    const begun = await begin(prefix)
+    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL')
+    startWorker()
+    await assertWhole(t, prefix, begun)
+  })
+}
+
+test.serial('workers killed again and again at any moment lose and double nothing', async t => {
+  const begun = await begin('M-')
+  here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
+  for (let kill = 1; kill <= 4; kill++) {
+    const worker = startWorker()
+    await untilRun(org.call, begun.runPath, run => run.state === 'ended' || run.progress.done >= kill * 200)
+    await end(worker)
+  }
+  startWorker()
+  await assertWhole(t, 'M-', begun)
+})
+
+test.serial('a worker that sleeps past its lease wakes to find the run taken, and changes nothing', async t => {
+  const begun = await begin('Z-')
+  here.crm.faults.add({match: {...creates, nth: 4}, times: 1, action: {type: 'hold', when: 'after'}})
+  const sleeper = startWorker()
+  await untilRun(org.call, begun.runPath, () => here.crm.held() > 0)
+  sleeper.kill('SIGSTOP')
+  startWorker()
+  await untilRun(org.call, begun.runPath, run => run.progress.done >= 700 && run.counts.Accounts.unanswered === 0)
+  here.crm.release()
+  sleeper.kill('SIGCONT')
+  await assertWhole(t, 'Z-', begun)
+  const fence = await here.db.oneFirst(sql.type(z.object({fence: z.number()}))`
+    select fence from run_heads join runs using (run_no) where id = ${begun.runPath.split('/').at(-1)!}`)
+  t.is(fence, 2, 'taken twice: by the sleeper and by its successor')
+})
+
+test.serial('a worker asked to stop settles what is in flight and hands the run over', async t => {
+  const begun = await begin('E-')
+  here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
+  const leaver = startWorker()
+  await untilRun(org.call, begun.runPath, run => run.progress.done >= 200)
+  leaver.kill('SIGTERM')
+  const [code] = await once(leaver, 'exit')
+  t.is(code, 0)
+  startWorker()
+  const log = await assertWhole(t, 'E-', begun)
+  t.is(log.length, rows, 'nothing was left unanswered')
+})
+
+test.serial('a second signal ends a worker at once', async t => {
+  const begun = await begin('X-')
+  here.crm.faults.add({match: creates, times: 1, action: {type: 'hold', when: 'after'}})
+  const worker = startWorker()
+  await untilRun(org.call, begun.runPath, () => here.crm.held() > 0)
+  worker.kill('SIGTERM')
+  await untilRun(org.call, begun.runPath, () => here.crm.inFlight('example') <= 1)
+  worker.kill('SIGTERM')
+  const [code] = await once(worker, 'exit')
+  t.is(code, 1)
+  here.crm.release()
+  startWorker()
+  await assertWhole(t, 'X-', begun)
+})
+
+test.serial("the database's back ends are terminated in mid-run: nothing is lost", async t => {
+  const begun = await begin('B-')
+  here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
+  startWorker()
+  for (let done = 200; done <= 800; done += 300) {
+    await untilRun(org.call, begun.runPath, run => run.progress.done >= done)
+    await here.db.query(
+      sql.unsafe`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+  }
+  await assertWhole(t, 'B-', begun)
+})
