@@ -1,5 +1,5 @@
 import type {Middleware} from 'koa'
-import {z} from 'zod'
+import type {z} from 'zod'
 import {CrmError} from '../shared/crm/error.ts'
 import {Refusal} from '../shared/errors.ts'
 import type {Log} from '../shared/log.ts'
@@ -28,7 +28,6 @@ export const envelope =
 const describe = (error: unknown, request: string): Envelope => {
   if (error instanceof Refusal)
     return {status: error.status, body: error.envelope, headers: {...challenge(error), ...retryAfter(error.extra.retryAfterMs)}}
-  if (error instanceof z.ZodError) return describe(invalid(error), request)
   if (error instanceof CrmError) return describeCrm(error)
   if (isOutage(error))
     return {...describe(new Refusal('UNAVAILABLE', 'The database cannot be reached just now'), request), headers: retryAfter(5000)}

@@ -163,7 +163,6 @@ const attempt = (open: () => string) => {
 
 const throttled = (seconds: number) =>
   new Refusal('CONNECTION_THROTTLED', `The CRM throttles how often access to this connection is renewed: ask again in ${seconds} s`, {
-    retryAfter: seconds,
     retryAfterMs: seconds * 1000,
   })
 

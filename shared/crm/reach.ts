@@ -48,7 +48,7 @@ const renew = async (grants: Grants, place: Place, dead: string, refused: CrmPro
     return await grants.token(place, dead)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'CONNECTION_THROTTLED') throw error
-    const retryAfterMs = Number(error.extra.retryAfter) * 1000
+    const retryAfterMs = Number(error.extra.retryAfterMs)
     return {problem: {...refused, code: 'TOO_MANY_REQUESTS', retryable: true, rateLimited: true, retryAfterMs}}
   }
 }

@@ -41,7 +41,7 @@ const beginMint = async (url: string) => {
   return {...half, finish: () => half.send(body.slice(5))}
 }
 
-test('SIGTERM lets nobody new in, finishes what is in flight and exits well', async t => {
+test.serial('SIGTERM lets nobody new in, finishes what is in flight and exits well', async t => {
   const api = await startApi(t)
   const {finish, answer} = await beginMint(api.url)
   api.signal('SIGTERM')
@@ -63,7 +63,7 @@ test('SIGTERM lets nobody new in, finishes what is in flight and exits well', as
   t.regex(api.output(), /"msg":"stopped"/)
 })
 
-test('a second signal ends the process at once', async t => {
+test.serial('a second signal ends the process at once', async t => {
   const api = await startApi(t)
   const {answer} = await beginMint(api.url)
   api.signal('SIGTERM')
@@ -73,7 +73,7 @@ test('a second signal ends the process at once', async t => {
   t.is(await answer, '')
 })
 
-test('what is still in flight when the time is up is cut off', async t => {
+test.serial('what is still in flight when the time is up is cut off', async t => {
   const api = await startApi(t, {DRAIN_SECONDS: '0.2'})
   const {answer} = await beginMint(api.url)
   api.signal('SIGTERM')
@@ -81,7 +81,7 @@ test('what is still in flight when the time is up is cut off', async t => {
   t.is(await answer, '')
 })
 
-test('idle connections do not hold a drain', async t => {
+test.serial('idle connections do not hold a drain', async t => {
   const api = await startApi(t)
   const idle = openHalfRequest(api.url)
   idle.send('GET /robots.txt HTTP/1.1\r\nhost: x\r\n\r\n')
@@ -113,7 +113,7 @@ const beginWait = async (url: string, signal?: AbortSignal) => {
   return {outcome}
 }
 
-test('who waits for a job is answered early by a drain', async t => {
+test.serial('who waits for a job is answered early by a drain', async t => {
   const api = await startApi(t)
   const {outcome} = await beginWait(api.url)
   api.signal('SIGTERM')
@@ -123,7 +123,7 @@ test('who waits for a job is answered early by a drain', async t => {
   t.is(await api.exit, 0)
 })
 
-test('a wait ends when the client goes', async t => {
+test.serial('a wait ends when the client goes', async t => {
   const api = await startApi(t)
   const gone = new AbortController()
   const {outcome} = await beginWait(api.url, gone.signal)
@@ -133,7 +133,7 @@ test('a wait ends when the client goes', async t => {
   t.pass()
 })
 
-test('an idle sender of headers is cut off with an answer', async t => {
+test.serial('an idle sender of headers is cut off with an answer', async t => {
   const api = await startApi(t)
   const slow = openHalfRequest(api.url)
   slow.send('GET /health HTTP/1.1\r\nhost: x\r\n')
@@ -141,7 +141,7 @@ test('an idle sender of headers is cut off with an answer', async t => {
   t.like({status, ...body}, {status: 408, code: 'REQUEST_TIMEOUT'})
 })
 
-test('without a database the process says so and ends', async t => {
+test.serial('without a database the process says so and ends', async t => {
   const {error} = await startApiProcess({DATABASE_URL: 'postgres://postgres@127.0.0.1:1/none'}).then(
     () => ({error: null}),
     (error: Error) => ({error}),
@@ -149,7 +149,7 @@ test('without a database the process says so and ends', async t => {
   t.regex(error!.message, /ECONNREFUSED/)
 })
 
-test('nothing secret and nothing of a customer’s is ever in the log', async t => {
+test.serial('nothing secret and nothing of a customer’s is ever in the log', async t => {
   const api = await startApi(t, {LOG_LEVEL: 'trace'})
   const as = openCalls(api.url)
   const visit = await beginVisit(as(null))

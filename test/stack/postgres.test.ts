@@ -7,9 +7,10 @@ import {join} from 'node:path'
 import {createInterface} from 'node:readline'
 import test, {type ExecutionContext} from 'ava'
 import pg from 'pg'
+import {until} from '../until.ts'
 import {type Cluster, startPostgres} from './postgres.ts'
 import {readLines} from './postgres-owner.ts'
-import {isRunning, until} from './until.ts'
+import {isRunning} from './running.ts'
 
 const isRoot = process.getuid?.() === 0
 
@@ -85,8 +86,8 @@ test('a PostgreSQL 18 runs where its user can reach neither the folder nor port 
 test('Postgres ends with a parent that was killed, and a throwaway directory goes too', async t => {
   const {parent, cluster, pid} = await startElsewhere(t, {directory: join(folder(t), 'postgres'), keep: false})
   await killed(parent)
-  await until('Postgres has ended', () => !isRunning(pid))
-  await until('its directory is gone', () => !fs.existsSync(cluster.directory))
+  await until(() => !isRunning(pid), Boolean)
+  await until(() => !fs.existsSync(cluster.directory), Boolean)
   t.pass()
 })
 
@@ -96,7 +97,7 @@ test('kept data outlives a crash whose lock file names a process that is another
   await query(first.url, 'create table kept as select 42 as answer')
   const pid = postmaster(first)
   process.kill(pid, 'SIGKILL')
-  await until('Postgres has ended', () => !isRunning(pid))
+  await until(() => !isRunning(pid), Boolean)
   await first.stop()
   const lock = join(first.directory, 'data', 'postmaster.pid')
   fs.writeFileSync(lock, fs.readFileSync(lock, 'utf8').replace(/^\d+/, `${process.pid}`))
@@ -148,5 +149,5 @@ test('under root another user starts his own as himself', async t => {
   t.is(cluster.directory, join(shared, 'postgres'))
   t.is(fs.statSync(join(cluster.directory, 'data')).uid, uid)
   await killed(parent)
-  await until('Postgres and its directory are gone', () => !isRunning(pid) && !fs.existsSync(cluster.directory))
+  await until(() => !isRunning(pid) && !fs.existsSync(cluster.directory), Boolean)
 })

@@ -5,8 +5,9 @@ import os from 'node:os'
 import {join} from 'node:path'
 import {createInterface} from 'node:readline'
 import test, {type ExecutionContext} from 'ava'
+import {until} from '../until.ts'
 import {readProcfile, startProcfile} from './procfile.ts'
-import {isRunning, until} from './until.ts'
+import {isRunning} from './running.ts'
 
 /** Programs as small as they can be, each showing one way to behave. */
 const programs = {
@@ -50,7 +51,7 @@ test('the repository’s own Procfile can be read and names a release, the API a
 
 test('release runs to its end before the others start', async t => {
   const {said, supervisor} = await start(t, 'web: node steady.mjs\nrelease: node done.mjs')
-  await until('web speaks', () => said.length === 2)
+  await until(() => said.length === 2, Boolean)
   t.deepEqual(said, ['release: released', 'web: steady as a rock'])
   t.deepEqual([...supervisor.processes.keys()], ['web'])
 })
@@ -63,10 +64,10 @@ test('a release that fails says why and starts nothing', async t => {
 
 test('a process that was killed is replaced', async t => {
   const {supervisor, said, pid} = await start(t, 'worker: node steady.mjs')
-  await until('it speaks', () => said.length === 1)
+  await until(() => said.length === 1, Boolean)
   const first = pid('worker')
   process.kill(first, 'SIGKILL')
-  await until('another speaks', () => said.filter(line => line === 'worker: steady as a rock').length === 2)
+  await until(() => said.filter(line => line === 'worker: steady as a rock').length === 2, Boolean)
   t.not(pid('worker'), first)
   t.is(supervisor.processes.get('worker')?.starts, 2)
   t.true(said.includes('worker: ended with SIGKILL; starting it again in 200 ms'))
@@ -74,7 +75,7 @@ test('a process that was killed is replaced', async t => {
 
 test('a process that keeps failing is started again ever later', async t => {
   const {said} = await start(t, 'worker: node broken.mjs')
-  await until('three starts', () => said.filter(line => line.includes('starting it again')).length === 3)
+  await until(() => said.filter(line => line.includes('starting it again')).length === 3, Boolean)
   t.deepEqual(
     said.filter(line => line.includes('starting')).map(line => line.match(/in (\d+) ms/)?.[1]),
     ['200', '400', '800'],
@@ -83,7 +84,7 @@ test('a process that keeps failing is started again ever later', async t => {
 
 test('stop asks first, then kills what does not listen', async t => {
   const {supervisor, said, pid} = await start(t, 'web: node steady.mjs\nworker: node deaf.mjs', {graceSeconds: 1})
-  await until('both speak', () => said.length === 2)
+  await until(() => said.length === 2, Boolean)
   const pids = [pid('web'), pid('worker')]
   await supervisor.stop()
   t.deepEqual(pids.filter(isRunning), [])
@@ -103,6 +104,6 @@ test('nothing outlives a runner that was killed', async t => {
   const pids: number[] = JSON.parse(line)
   t.deepEqual(pids.filter(isRunning), pids)
   runner.kill('SIGKILL')
-  await until('all have ended', () => !pids.some(isRunning))
+  await until(() => !pids.some(isRunning), Boolean)
   t.is(pids.length, 2)
 })

@@ -3,7 +3,8 @@ import {once} from 'node:events'
 import {createInterface} from 'node:readline'
 import {fileURLToPath} from 'node:url'
 import test from 'ava'
-import {isRunning, until} from './until.ts'
+import {until} from '../until.ts'
+import {isRunning} from './running.ts'
 
 const script = fileURLToPath(new URL('with-postgres.ts', import.meta.url))
 
@@ -40,6 +41,6 @@ test('a signal is passed on, and what it did to the command is told the way a sh
 test('killed, it takes the command along', async t => {
   const {runner, said} = await run(sayAndStay)
   runner.kill('SIGKILL')
-  await until('the command has ended', () => !isRunning(said[0]))
+  await until(() => !isRunning(said[0]), Boolean)
   t.pass()
 })

@@ -41,7 +41,7 @@ export const spent = () =>
 
 /** What a refusal before sending means for the run: lie down and try again, or stop because the grant has ended. */
 export const endingOf = async ({db, run}: Context, refusal: Refusal) => {
-  const seconds = Number(refusal.extra.retryAfter ?? 30)
+  const seconds = Number(refusal.extra.retryAfterMs ?? 30_000) / 1000
   if (run.connectorId && (await findConnectorState(db, run.connectorId)) !== 'connected') {
     return new RunStopped({
       stopped: 'GRANT_ENDED',

@@ -1,0 +1,11 @@
+import fs from 'node:fs'
+
+/** A process that has ended but that nobody has collected is not running. */
+export const isRunning = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return process.platform !== 'linux' || !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
