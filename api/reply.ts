@@ -24,6 +24,7 @@ export const reply = (parts: ReplyParts) => new Reply(parts)
 /** A plain object is JSON under the route's status. */
 export const send = async (ctx: Context, answer: object, routeStatus: number): Promise<void> => {
   const {status = routeStatus, headers, body} = answer instanceof Reply ? answer : reply({json: answer})
+  if (body instanceof Readable) await untilReadable(body)
   ctx.status = status
   ctx.set(headers)
   if (body instanceof Readable) return sendStream(ctx, body)
@@ -33,13 +34,22 @@ export const send = async (ctx: Context, answer: object, routeStatus: number): P
   if (body === null || headers['content-type'] === undefined) ctx.remove('content-type')
 }
 
-/** A stream that breaks takes the connection with it, so that nobody takes half a file for a whole one. */
+/** A stream that fails before its first byte is still a refusal in the envelope. */
+const untilReadable = async (body: Readable) => {
+  if (body.errored) throw body.errored
+  if (body.readableLength > 0 || body.readableEnded || body.destroyed) return
+  const {promise, resolve, reject} = Promise.withResolvers<void>()
+  body.once('readable', resolve).once('end', resolve).once('close', resolve).once('error', reject)
+  await promise
+}
+
+/** One that breaks later takes the connection with it, so that nobody takes half a file for a whole one. Koa reports the break. */
 const sendStream = async (ctx: Context, body: Readable) => {
+  ctx.respond = false
   if (ctx.method === 'HEAD') {
     body.destroy()
     ctx.res.end()
-  } else {
-    await pipeline(body, ctx.res).catch(error => ctx.app.emit('error', error, ctx))
+    return
   }
-  ctx.respond = false
+  await pipeline(body, ctx.res).catch(() => {})
 }

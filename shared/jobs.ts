@@ -18,7 +18,15 @@ export const runImport = job({
   name: 'import.run',
   payload: z.object({org: z.string(), run: z.string()}),
   answer: z.object({state: z.enum(['ended', 'held', 'released'])}),
-  policy: {policy: 'short', retryLimit: 5, retryDelay: 1, retryBackoff: true, expireInSeconds: 86_000, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  policy: {
+    policy: 'short',
+    retryLimit: 5,
+    retryDelay: 1,
+    retryBackoff: true,
+    expireInSeconds: 86_000,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
   key: ({run}) => run,
 })
 

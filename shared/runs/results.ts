@@ -20,7 +20,8 @@ let under = 0
 export const makeResults = async (tools: {hot: Hot; storage: Storage}, {run, snapshot}: FoundRun, sourceId: string | undefined) => {
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it has no results')
   const source = chooseSource(snapshot, sourceId)
-  if (under >= mostAtOnce) throw new Refusal('BUSY', 'Other results files are being made: ask again in a few seconds', {retryAfterMs: 5_000})
+  if (under >= mostAtOnce)
+    throw new Refusal('BUSY', 'Other results files are being made: ask again in a few seconds', {retryAfterMs: 5_000})
   under++
   try {
     const spooled = await spool(lines(tools, run.no, snapshot, source))

@@ -1,7 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {beginVisit, comeBack, consent, messageOf} from '../walk.ts'
+import {beginVisit, comeBack, consent} from '../walk.ts'
 import {type World, world} from '../world.ts'
 
 let house: World

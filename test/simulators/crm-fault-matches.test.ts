@@ -1,0 +1,70 @@
+import test from 'ava'
+import {callAs, callWith, openCrm} from './crm-caller.ts'
+
+const lead = {data: [{Last_Name: 'Ono'}]}
+
+test('faults are met in order, each so many times', async t => {
+  const {crm, call} = await openCrm(t)
+  crm.faults.add({times: 2, action: {type: 'status5xxBefore', status: 500}})
+  crm.faults.add({action: {type: 'status5xxBefore', status: 503}})
+  const statuses = []
+  for (let at = 0; at < 4; at++) statuses.push((await call('GET', 'org')).status)
+  t.deepEqual(statuses, [500, 500, 503, 200])
+  t.deepEqual(
+    crm.faults.list().map(fault => fault.used),
+    [2, 1],
+  )
+})
+
+test('the nth request that matches is the one', async t => {
+  const {crm, call} = await openCrm(t)
+  crm.faults.add({match: {method: 'POST', module: 'Leads', nth: 3}, times: 2, action: {type: 'status5xxBefore'}})
+  const statuses = []
+  for (let at = 0; at < 5; at++) {
+    statuses.push((await call('POST', 'Leads', lead)).status)
+    await call('GET', 'Leads?fields=id')
+  }
+  t.deepEqual(statuses, [201, 201, 500, 500, 201])
+})
+
+test('a match may name the path by a glob, the client, the org and the user', async t => {
+  const {crm, call} = await openCrm(t)
+  const broken = async (match: Record<string, string>, ask = () => call('GET', 'Leads/1')) => {
+    crm.faults.clear()
+    crm.faults.add({match, action: {type: 'status5xxBefore'}})
+    return (await ask()).status === 500
+  }
+  t.true(await broken({path: '/crm/v8/*/1'}))
+  t.true(await broken({path: '/crm/**'}))
+  t.false(await broken({path: '/crm/v8/*'}))
+  t.false(await broken({module: 'Contacts'}))
+  t.false(await broken({method: 'POST'}))
+  t.true(await broken({org: 'example', user: 'ana@example.org', client: '1000.LADING'}))
+  t.false(await broken({user: 'ana@example.org'}, () => callAs(crm, 'ben@example.org')('GET', 'Leads/1')))
+  t.false(await broken({client: 'other'}))
+  t.false(await broken({org: 'other'}))
+})
+
+test('several actions go together', async t => {
+  const {crm, call} = await openCrm(t)
+  crm.faults.add({action: [{type: 'refuse', index: 0, code: 'RECORD_LOCKED'}, {type: 'clockSkew', seconds: 60}, 'dropAfter']})
+  await t.throwsAsync(call('POST', 'Leads', {data: [{Last_Name: 'Ono'}, {Last_Name: 'Lee'}]}))
+  t.deepEqual(
+    crm.records('example', 'Leads').map(record => [record.Last_Name, record.Created_Time]),
+    [['Lee', '2026-03-02T09:16:40+01:00']],
+  )
+})
+
+test('a fault can be taken back, and an unknown one is refused', async t => {
+  const {crm, call} = await openCrm(t)
+  const id = crm.faults.add({action: 'dropBefore'})
+  t.true(crm.faults.remove(id))
+  t.is((await call('GET', 'org')).status, 200)
+  t.throws(() => crm.faults.add({action: 'explode' as never}))
+})
+
+test('faults do not touch calls of a token that is dead already', async t => {
+  const {crm} = await openCrm(t)
+  crm.faults.add({match: {org: 'example'}, action: 'dropBefore'})
+  t.is((await callWith(crm.url, '1000.dead.token')('GET', 'org')).status, 401)
+})
