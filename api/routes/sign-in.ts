@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
+import {followCrmRole} from '../../shared/people/follow.ts'
 import {openSession} from '../../shared/people/session.ts'
 import {beginSignIn, completeSignIn} from '../../shared/people/sign-in.ts'
 import {findMember} from '../../sql/members.ts'
@@ -48,7 +49,8 @@ export default [
     method: 'post',
     path: '/auth/session/refresh',
     access: {role: 'operator', sessionOnly: true, noOrg: true, closedOrg: true},
-    async handle({db, config, caller: {person, org}}) {
+    async handle({db, config, crm, log, caller: {person, org}, request}) {
+      if (org !== null) await followCrmRole({db, crm, log}, {org, person, signal: request.signal})
       const member = org === null ? null : await findMember(db, {org, person})
       return {token: await openSession(db, config, {person, org, role: member?.role ?? null})}
     },

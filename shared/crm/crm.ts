@@ -13,7 +13,7 @@ import {findHosts, isApiDomain} from './hosts.ts'
 import {readModules} from './modules.ts'
 import {type Reach, reachFrom} from './reach.ts'
 import {createRecords, readRecord, updateRecords} from './records.ts'
-import {countActiveUsers, readCurrentUser} from './users.ts'
+import {countActiveUsers, findUser, readCurrentUser} from './users.ts'
 
 export {CrmError, type CrmProblem} from './error.ts'
 
@@ -31,6 +31,8 @@ export type Connection = {
   readRecord(module: string, id: string, options?: ReadOptions): Promise<CrmRecord | null>
   currentUser(options?: ReadOptions): Promise<{id: string; name: string}>
   countActiveUsers(options?: ReadOptions): Promise<number>
+  /** The active user of an account of the identity provider; null when nobody is. */
+  findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isAdministrator: boolean} | null>
   /** Every module rows can be written to or looked up in, with its fields; `onProgress` after each one. */
   readModules(options?: ReadOptions & {onProgress?(done: number, total: number): Promise<void>}): Promise<DiscoveredModule[]>
   allowance(): Allowance | null
@@ -85,6 +87,7 @@ const verbs = (reach: Reach): Omit<Connection, 'connector' | 'allowance'> => ({
   readRecord: (module, id, options) => readRecord(reach, module, id, options),
   currentUser: options => readCurrentUser(reach, options),
   countActiveUsers: options => countActiveUsers(reach, options),
+  findUser: (zuid, options) => findUser(reach, zuid, options),
   readModules: options => readModules(reach, options),
 })
 

@@ -19,3 +19,20 @@ export const countActiveUsers = async (reach: Reach, {signal}: ReadOptions = {})
   if (!/^\d+$/.test(String(count))) throw new CrmError(silentOn(answer))
   return Number(count)
 }
+
+const usersPerPage = 200
+const mostPages = 20
+
+/** The active user of this account, or null: looked for page by page, since the CRM finds nobody by account. */
+export const findUser = async (reach: Reach, zuid: string, {signal}: ReadOptions = {}) => {
+  for (let page = 1; page <= mostPages; page++) {
+    const query = {type: 'ActiveUsers', page: String(page), per_page: String(usersPerPage)}
+    const outcome = await reach({method: 'GET', path: '/crm/v8/users', query, signal})
+    if (answerOf(outcome).status === 204) return null
+    const users = listOf(outcome, 'users').map(asObject)
+    const user = users.find(one => String(one?.zuid) === zuid)
+    if (user) return {id: String(user.id), isAdministrator: asObject(user.profile)?.name === 'Administrator'}
+    if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return null
+  }
+  return null
+}

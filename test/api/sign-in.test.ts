@@ -47,6 +47,22 @@ test('the second comer is admin by the Administrator profile, operator by any ot
   t.is((await whoIs(await house.signIn(emails[1]))).role, 'owner', 'an owner stays one')
 })
 
+test('a role that changes in the CRM is taken over by a refresh, where the org is connected to it', async t => {
+  const {key, emails} = newCrmOrg(['ana', 'ben'])
+  const owner = await house.signIn(emails[0])
+  const ben = await house.signIn(emails[1])
+  const refresh = async (token: string) => (await house.as(token)('POST', '/auth/session/refresh')).body.token
+  house.crm.addUser(key, {email: emails[1]!, firstName: 'ben', lastName: 'Test', profile: 'Administrator'})
+  t.is((await whoIs(await refresh(ben))).role, 'operator', 'nobody can ask the CRM yet')
+  await house.connect(owner, {user: emails[0]!})
+  t.is((await whoIs(await refresh(ben))).role, 'admin')
+  house.crm.addUser(key, {email: emails[1]!, firstName: 'ben', lastName: 'Test', profile: 'Standard'})
+  house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: 'status5xxBefore'})
+  t.is((await whoIs(await refresh(ben))).role, 'admin', 'a CRM that does not say takes nothing')
+  t.is((await whoIs(await refresh(ben))).role, 'operator')
+  t.is((await whoIs(await refresh(owner))).role, 'owner')
+})
+
 test('where the org does not follow the CRM’s roles, they are neither given nor taken', async t => {
   const {emails} = newCrmOrg(['ana', 'ben', 'eva'])
   const {org} = await whoIs(await house.signIn(emails[1]))

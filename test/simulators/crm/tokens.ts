@@ -34,81 +34,78 @@ export type Tokens = {
 }
 
 export const createTokens = (clock: Clock, switches: Switches): Tokens => {
-  const codes = new Map<string, Code>()
-  const refresh = new Map<string, RefreshToken>()
-  const access = new Map<string, AccessToken>()
+  const book: Book = {clock, switches, codes: new Map(), refresh: new Map(), access: new Map(), counter: 0}
   const consents = new Set<string>()
-  let counter = 0
-  const opaque = () => `1000.${digest(`part one ${(counter += 1)}`)}.${digest(`part two ${counter}`)}`
-
-  const killAccess = (refreshToken: string) => {
-    for (const [token, one] of access) if (one.refreshToken === refreshToken) access.delete(token)
-  }
-  const issueAccess = (grant: Grant, refreshToken: string | null): AccessToken => {
-    const {org, user, clientId, dc, scopes} = grant
-    const issued = {org, user, clientId, dc, scopes, token: opaque(), until: clock.now() + accessLivesMs, refreshToken}
-    access.set(issued.token, issued)
-    if (switches.liveAccessTokens !== null && refreshToken !== null) {
-      const alive = [...access.values()].filter(one => one.refreshToken === refreshToken)
-      for (const one of alive.slice(0, -switches.liveAccessTokens)) access.delete(one.token)
-    }
-    return issued
-  }
-  const issueRefresh = (grant: Grant): RefreshToken | 'throttled' => {
-    const {org, user, clientId, dc, scopes} = grant
-    const own = [...refresh.values()].filter(one => one.user === user && one.clientId === clientId)
-    const recent = own.filter(one => one.at > clock.now() - 60_000)
-    if (switches.refreshTokensPerMinute !== null && recent.length >= switches.refreshTokensPerMinute) return 'throttled'
-    const isOneTooMany = own.length >= switches.refreshTokensPerUser
-    for (const one of isOneTooMany ? own.slice(0, own.length - switches.refreshTokensPerUser + 1) : []) refresh.delete(one.token)
-    const issued = {org, user, clientId, dc, scopes, token: opaque(), at: clock.now(), mints: []}
-    refresh.set(issued.token, issued)
-    return issued
-  }
   return {
-    codes,
-    refresh,
-    access,
-    consents,
-    issueAccess,
-    issueRefresh,
-    issueCode: (grant, about) => {
-      const code = {...grant, ...about, code: opaque(), until: clock.now() + codeLivesMs}
-      codes.set(code.code, code)
-      return code
-    },
+    ...{codes: book.codes, refresh: book.refresh, access: book.access, consents},
+    issueCode: (grant, about) => issueCode(book, grant, about),
+    issueRefresh: grant => issueRefresh(book, grant),
+    issueAccess: (grant, refreshToken) => issueAccess(book, grant, refreshToken),
+    mint: refresh => mint(book, refresh),
     takeCode: text => {
-      const code = codes.get(text)
-      codes.delete(text)
+      const code = book.codes.get(text)
+      book.codes.delete(text)
       return code && code.until >= clock.now() ? code : null
     },
-    mint: one => {
-      const now = clock.now()
-      one.mints = one.mints.filter(at => at > now - mintWindowMs)
-      if (one.mints.length >= switches.mintsPerTenMinutes) return 'throttled'
-      one.mints.push(now)
-      return issueAccess(one, one.token)
-    },
     findAccess: token => {
-      const found = access.get(token)
+      const found = book.access.get(token)
       return found && found.until > clock.now() ? found : null
     },
     revoke: token => {
-      if (access.delete(token)) return true
-      killAccess(token)
-      return refresh.delete(token)
+      if (book.access.delete(token)) return true
+      for (const [key, one] of book.access) if (one.refreshToken === token) book.access.delete(key)
+      return book.refresh.delete(token)
     },
     forget: () => {
-      codes.clear()
-      refresh.clear()
-      access.clear()
-      consents.clear()
+      for (const kept of [book.codes, book.refresh, book.access, consents]) kept.clear()
     },
-    count: () => counter,
+    count: () => book.counter,
     restore: to => {
-      counter = to
+      book.counter = to
     },
   }
 }
+
+type Book = Pick<Tokens, 'codes' | 'refresh' | 'access'> & {clock: Clock; switches: Switches; counter: number}
+
+const issueCode = (book: Book, grant: Grant, about: {redirectUri: string | null; offline: boolean; challenge: Challenge | null}): Code => {
+  const code = {...grant, ...about, code: opaque(book), until: book.clock.now() + codeLivesMs}
+  book.codes.set(code.code, code)
+  return code
+}
+
+const issueRefresh = (book: Book, grant: Grant): RefreshToken | 'throttled' => {
+  const {clock, switches, refresh} = book
+  const own = [...refresh.values()].filter(one => one.user === grant.user && one.clientId === grant.clientId)
+  const recent = own.filter(one => one.at > clock.now() - 60_000)
+  if (switches.refreshTokensPerMinute !== null && recent.length >= switches.refreshTokensPerMinute) return 'throttled'
+  const tooMany = Math.max(0, own.length - switches.refreshTokensPerUser + 1)
+  for (const one of own.slice(0, tooMany)) refresh.delete(one.token)
+  const issued = {...grantIn(grant), token: opaque(book), at: clock.now(), mints: []}
+  refresh.set(issued.token, issued)
+  return issued
+}
+
+const issueAccess = (book: Book, grant: Grant, refreshToken: string | null): AccessToken => {
+  const {clock, switches, access} = book
+  const issued = {...grantIn(grant), token: opaque(book), until: clock.now() + accessLivesMs, refreshToken}
+  access.set(issued.token, issued)
+  if (switches.liveAccessTokens === null || refreshToken === null) return issued
+  const alive = [...access.values()].filter(one => one.refreshToken === refreshToken)
+  for (const one of alive.slice(0, -switches.liveAccessTokens)) access.delete(one.token)
+  return issued
+}
+
+const mint = (book: Book, refresh: RefreshToken): AccessToken | 'throttled' => {
+  const now = book.clock.now()
+  refresh.mints = refresh.mints.filter(at => at > now - mintWindowMs)
+  if (refresh.mints.length >= book.switches.mintsPerTenMinutes) return 'throttled'
+  refresh.mints.push(now)
+  return issueAccess(book, refresh, refresh.token)
+}
+
+const grantIn = ({org, user, clientId, dc, scopes}: Grant): Grant => ({org, user, clientId, dc, scopes})
+
+const opaque = (book: Book) => `1000.${digest(`part one ${(book.counter += 1)}`)}.${digest(`part two ${book.counter}`)}`
 
 const digest = (text: string) => createHash('sha256').update(`stand-in ${text}`).digest('hex').slice(0, 32)
