@@ -1,3 +1,4 @@
+import {readFile} from 'node:fs/promises'
 import test, {type ExecutionContext} from 'ava'
 import {routes} from '../api/app.ts'
 import type {Route} from '../api/route.ts'
@@ -76,6 +77,13 @@ test('the table has routes, each of its own method and path', t => {
   const names = routes.map(({method, path}) => `${method} ${path}`)
   t.true(guarded.length > 5)
   t.deepEqual(names, [...new Set(names)])
+})
+
+test('the README lists every route with who may, and no other', async t => {
+  const readme = await readFile(new URL('../api/README.md', import.meta.url), 'utf8')
+  const listed = [...readme.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \| (\w+)/gm)].map(([, ...parts]) => parts.join(' '))
+  const known = routes.map(({method, path, access}) => `${method.toUpperCase()} ${path} ${'public' in access ? 'everybody' : access.role}`)
+  t.deepEqual(listed.sort(), known.sort())
 })
 
 test('only what the specification opens to everybody is public', t => {

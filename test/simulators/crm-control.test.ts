@@ -170,6 +170,13 @@ test('state is kept in a snapshot between starts: records, rows, schemas, users 
   t.is((await refresh(second, refreshToken)).status, 200)
 })
 
+test('a few records can be there from the start', async t => {
+  const {crm} = await openCrm(t, {samples: true})
+  t.is(crm.count('example', 'Accounts'), 6)
+  t.like(crm.records('example', 'Contacts')[2], {Email: 'chloe.mercier@example.net', Account_Name: {name: 'Petit Atelier'}})
+  t.is(crm.count('example', 'Order_Lines'), 2)
+})
+
 test('a snapshot that cannot be read is put aside', async t => {
   const snapshot = join(mkdtempSync(join(tmpdir(), 'crm-')), 'state.json')
   writeFileSync(snapshot, '{"kind":"world","version":1,"tokens":0,"clients":[]}\n{"kind"')

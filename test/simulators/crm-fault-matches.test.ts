@@ -45,6 +45,22 @@ test('a match may name the path by a glob, the client, the org and the user', as
   t.false(await broken({org: 'other'}))
 })
 
+test('a share of the requests is met by chance, the same ones for the same seed', async t => {
+  const {crm, call} = await openCrm(t, {switches: {concurrency: false}})
+  const met = async (seed: number) => {
+    crm.faults.clear()
+    crm.faults.add({match: {share: 0.3, seed}, times: 1000, action: {type: 'status5xxBefore'}})
+    const statuses = []
+    for (let at = 0; at < 60; at++) statuses.push((await call('GET', 'org')).status)
+    return statuses
+  }
+  const first = await met(7)
+  const broken = first.filter(status => status === 500).length
+  t.true(broken > 8 && broken < 30, `${broken} of 60`)
+  t.deepEqual(await met(7), first)
+  t.notDeepEqual(await met(8), first)
+})
+
 test('several actions go together', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: [{type: 'refuse', index: 0, code: 'RECORD_LOCKED'}, {type: 'clockSkew', seconds: 60}, 'dropAfter']})

@@ -4,7 +4,7 @@ import type {ClientSpec} from './clients.ts'
 import type {Switches} from './switches.ts'
 
 const usage = `node test/simulators/crm.ts [--port 4010] [--control] [--snapshot FILE] [--client id:secret]...
-  [--latency MS] [--journal ENTRIES] [--no-bodies] [--switch name=value]... [--at INSTANT] [--frozen]`
+  [--latency MS] [--journal ENTRIES] [--no-bodies] [--switch name=value]... [--at INSTANT] [--frozen] [--samples]`
 
 /** The stand-in as a process: prints its address, ends on SIGTERM and SIGINT. */
 export const runAlone = async (start: (options: CrmOptions) => Promise<CrmStandIn>) => {
@@ -44,6 +44,7 @@ export const readOptions = (args: string[]): CrmOptions | null => {
         switch: {type: 'string', multiple: true, default: []},
         at: {type: 'string'},
         frozen: {type: 'boolean', default: false},
+        samples: {type: 'boolean', default: false},
       },
     })
     const switches: Record<string, unknown> = Object.fromEntries(values.switch.map(readSwitch))
@@ -51,6 +52,7 @@ export const readOptions = (args: string[]): CrmOptions | null => {
     return {
       port: Number(values.port),
       control: values.control,
+      samples: values.samples,
       ...(values.snapshot === undefined ? {} : {snapshot: values.snapshot}),
       ...(values.client === undefined ? {} : {clients: values.client.map(readClient)}),
       switches: switches as Partial<Switches>,

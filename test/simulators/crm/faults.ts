@@ -27,13 +27,25 @@ export type FaultAction =
   | {type: 'answer'; status: number; body?: unknown; text?: string; headers?: Record<string, string>; when?: 'before' | 'after'}
 
 export type FaultType = FaultAction['type']
-export type FaultMatch = {method?: string; path?: string; module?: string; nth?: number; client?: string; org?: string; user?: string}
+
+/** Every part given must match. `nth` begins with that request; `share` meets so many of them by chance, the same ones for the same seed. */
+export type FaultMatch = {
+  method?: string
+  path?: string
+  module?: string
+  client?: string
+  org?: string
+  user?: string
+  nth?: number
+  share?: number
+  seed?: number
+}
 
 /** An action may be given by its bare name, and several may be given at once. */
 export type FaultSpec = {match?: FaultMatch; times?: number; action: FaultAction | FaultType | (FaultAction | FaultType)[]}
 
 /** `used` times so far; `seen` counts the requests it matched, for `nth`. */
-export type Fault = {id: number; match: FaultMatch; times: number; actions: FaultAction[]; seen: number; used: number}
+export type Fault = {id: number; match: FaultMatch; times: number; actions: FaultAction[]; seen: number; used: number; chance: () => number}
 
 /** What a match looks at. */
 export type Target = {
@@ -60,7 +72,8 @@ export const createFaults = (): Faults => {
   return {
     add: spec => {
       const actions = readActions(spec)
-      faults.push({id: (last += 1), match: withDefaults(spec.match ?? {}, actions), times: spec.times ?? 1, actions, seen: 0, used: 0})
+      const match = withDefaults(spec.match ?? {}, actions)
+      faults.push({id: (last += 1), match, times: spec.times ?? 1, actions, seen: 0, used: 0, chance: seeded(match.seed ?? last)})
       return last
     },
     list: () => faults.map(fault => ({...fault})),
@@ -79,6 +92,7 @@ export const createFaults = (): Faults => {
         if (fault.used >= fault.times || !isMatch(fault.match, target)) continue
         fault.seen += 1
         if (fault.seen < (fault.match.nth ?? 1)) continue
+        if (fault.match.share !== undefined && fault.chance() >= fault.match.share) continue
         fault.used += 1
         return fault
       }
@@ -137,6 +151,17 @@ const isMatch = (match: FaultMatch, target: Target): boolean =>
   (match.client === undefined || match.client === target.client) &&
   (match.org === undefined || match.org === target.org) &&
   (match.user === undefined || match.user === target.user)
+
+/** Numbers from 0 to 1, the same row of them for the same seed (mulberry32). */
+const seeded = (seed: number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
 
 /** `*` within a segment, `**` over any. */
 const globPattern = (glob: string) => {

@@ -24,7 +24,6 @@ const restoreLine = (world: World, line: any, joins: RowsToJoin[]) => {
     case 'world':
       if (line.version !== snapshotVersion) throw new Error(`version ${line.version} is not ${snapshotVersion}`)
       world.orgs.clear()
-      world.tokens.restore(line.tokens)
       for (const client of line.clients) if (!world.clients.has(client.clientId)) world.clients.set(client.clientId, client)
       return
     case 'org':

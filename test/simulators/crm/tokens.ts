@@ -1,4 +1,4 @@
-import {createHash} from 'node:crypto'
+import {randomBytes} from 'node:crypto'
 import type {Clock} from './clock.ts'
 import type {Org, User} from './org.ts'
 import type {Switches} from './switches.ts'
@@ -29,12 +29,10 @@ export type Tokens = {
   findAccess: (token: string) => AccessToken | null
   revoke: (token: string) => boolean
   forget: () => void
-  count: () => number
-  restore: (counter: number) => void
 }
 
 export const createTokens = (clock: Clock, switches: Switches): Tokens => {
-  const book: Book = {clock, switches, codes: new Map(), refresh: new Map(), access: new Map(), counter: 0}
+  const book: Book = {clock, switches, codes: new Map(), refresh: new Map(), access: new Map()}
   const consents = new Set<string>()
   return {
     ...{codes: book.codes, refresh: book.refresh, access: book.access, consents},
@@ -59,17 +57,13 @@ export const createTokens = (clock: Clock, switches: Switches): Tokens => {
     forget: () => {
       for (const kept of [book.codes, book.refresh, book.access, consents]) kept.clear()
     },
-    count: () => book.counter,
-    restore: to => {
-      book.counter = to
-    },
   }
 }
 
-type Book = Pick<Tokens, 'codes' | 'refresh' | 'access'> & {clock: Clock; switches: Switches; counter: number}
+type Book = Pick<Tokens, 'codes' | 'refresh' | 'access'> & {clock: Clock; switches: Switches}
 
 const issueCode = (book: Book, grant: Grant, about: {redirectUri: string | null; offline: boolean; challenge: Challenge | null}): Code => {
-  const code = {...grant, ...about, code: opaque(book), until: book.clock.now() + codeLivesMs}
+  const code = {...grant, ...about, code: opaque(), until: book.clock.now() + codeLivesMs}
   book.codes.set(code.code, code)
   return code
 }
@@ -81,14 +75,14 @@ const issueRefresh = (book: Book, grant: Grant): RefreshToken | 'throttled' => {
   if (switches.refreshTokensPerMinute !== null && recent.length >= switches.refreshTokensPerMinute) return 'throttled'
   const tooMany = Math.max(0, own.length - switches.refreshTokensPerUser + 1)
   for (const one of own.slice(0, tooMany)) refresh.delete(one.token)
-  const issued = {...grantIn(grant), token: opaque(book), at: clock.now(), mints: []}
+  const issued = {...grantIn(grant), token: opaque(), at: clock.now(), mints: []}
   refresh.set(issued.token, issued)
   return issued
 }
 
 const issueAccess = (book: Book, grant: Grant, refreshToken: string | null): AccessToken => {
   const {clock, switches, access} = book
-  const issued = {...grantIn(grant), token: opaque(book), until: clock.now() + accessLivesMs, refreshToken}
+  const issued = {...grantIn(grant), token: opaque(), until: clock.now() + accessLivesMs, refreshToken}
   access.set(issued.token, issued)
   if (switches.liveAccessTokens === null || refreshToken === null) return issued
   const alive = [...access.values()].filter(one => one.refreshToken === refreshToken)
@@ -106,6 +100,5 @@ const mint = (book: Book, refresh: RefreshToken): AccessToken | 'throttled' => {
 
 const grantIn = ({org, user, clientId, dc, scopes}: Grant): Grant => ({org, user, clientId, dc, scopes})
 
-const opaque = (book: Book) => `1000.${digest(`part one ${(book.counter += 1)}`)}.${digest(`part two ${book.counter}`)}`
-
-const digest = (text: string) => createHash('sha256').update(`stand-in ${text}`).digest('hex').slice(0, 32)
+/** The only thing which differs between two runs: a token must not be taken by another stand-in. */
+const opaque = () => `1000.${randomBytes(16).toString('hex')}.${randomBytes(16).toString('hex')}`

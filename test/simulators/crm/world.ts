@@ -9,6 +9,7 @@ import {createJournal, type Journal, type JournalOptions} from './journal.ts'
 import {addModule} from './modules.ts'
 import {addUser, namedId, type Org} from './org.ts'
 import {createRing, type Ring} from './ring.ts'
+import {addSampleRecords} from './sample-records.ts'
 import type {OrgSpec} from './schema.ts'
 import {seedOrgs} from './seed.ts'
 import {changeSwitches, defaultSwitches, type Switches} from './switches.ts'
@@ -22,6 +23,8 @@ export type WorldOptions = {
   journal?: JournalOptions
   /** The data centre of the bare address; others stand under /dc/{name}. */
   defaultDc?: string
+  /** A handful of records in the first org; otherwise there are none. */
+  samples?: boolean
 }
 
 /** Everything the stand-in knows. */
@@ -60,6 +63,7 @@ export const createWorld = (options: WorldOptions = {}): World => {
     hostOf: dc => (dc === defaultDc ? world.baseUrl : `${world.baseUrl}/dc/${dc}`),
   }
   for (const spec of options.orgs ?? seedOrgs) addOrg(world, spec)
+  if (options.samples) addSampleRecords(world)
   return world
 }
 
