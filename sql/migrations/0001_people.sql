@@ -48,10 +48,12 @@ create table members (
 );
 create index on members (person_id);
 
+-- Bearers outlive what they stood for, so that whoever still sends one is told what is gone (ORG_NOT_FOUND, MEMBERSHIP_GONE).
+-- Sessions leave when they expire; the tokens of an erased org are all that is left of it.
 create table sessions (
   id text primary key,
-  person_id text not null references people on delete cascade,
-  org_id text references orgs on delete cascade,
+  person_id text not null,
+  org_id text,
   role text check (role in ('operator', 'builder', 'admin', 'owner')),
   expires_at timestamptz not null,
   created_at timestamptz not null default lading_now()
@@ -79,7 +81,7 @@ create index on sign_ins (expires_at);
 
 create table api_tokens (
   id text primary key,
-  org_id text not null references orgs on delete cascade,
+  org_id text not null,
   person_id text references people on delete set null,
   name text not null,
   prefix text not null,
