@@ -1,13 +1,19 @@
 import {spawn} from 'node:child_process'
-import {mkdtempSync, readFileSync, writeFileSync} from 'node:fs'
+import {mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {createInterface} from 'node:readline'
-import test from 'ava'
+import test, {type ExecutionContext} from 'ava'
 import {startCrm} from './crm.ts'
 import {authorise, callWith, exchange, openCrm, refresh, request} from './crm-caller.ts'
 
 const lead = {data: [{Last_Name: 'Ono'}]}
+
+const snapshotPath = (t: ExecutionContext): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'stand-in-'))
+  t.teardown(() => rmSync(folder, {recursive: true}))
+  return join(folder, 'state.json')
+}
 
 const controlOf = (url: string) => async (method: string, path: string, body?: unknown) =>
   (await request(`${url}/__sim/${path}`, {method, ...(body === undefined ? {} : {body: JSON.stringify(body)})})).body
@@ -145,7 +151,7 @@ test('the clock runs, stands still and is told by the Date header', async t => {
 })
 
 test('state is kept in a snapshot between starts: records, rows, schemas, users and tokens', async t => {
-  const snapshot = join(mkdtempSync(join(tmpdir(), 'crm-')), 'state.json')
+  const snapshot = snapshotPath(t)
   const first = await startCrm({snapshot})
   first.addField('example', 'Orders', {name: 'Colour', type: 'text', unique: true})
   first.addUser('example', {email: 'new@example.org', firstName: 'New', lastName: 'One'})
@@ -178,7 +184,7 @@ test('a few records can be there from the start', async t => {
 })
 
 test('a snapshot that cannot be read is put aside', async t => {
-  const snapshot = join(mkdtempSync(join(tmpdir(), 'crm-')), 'state.json')
+  const snapshot = snapshotPath(t)
   writeFileSync(snapshot, '{"kind":"world","version":1,"tokens":0,"clients":[]}\n{"kind"')
   const crm = await startCrm({snapshot})
   t.teardown(crm.stop)
@@ -187,7 +193,7 @@ test('a snapshot that cannot be read is put aside', async t => {
 })
 
 test('it runs alone, prints its address and ends on SIGTERM with its snapshot written', async t => {
-  const snapshot = join(mkdtempSync(join(tmpdir(), 'crm-')), 'state.json')
+  const snapshot = snapshotPath(t)
   const args = [
     '--port',
     '0',

@@ -12,6 +12,8 @@ export type CrmOptions = WorldOptions & {
   control?: boolean
   /** A file the state is kept in between starts. */
   snapshot?: string
+  /** How long an idle connection stays open; short ones make callers meet a socket that has just been closed. */
+  keepAliveMs?: number
 }
 
 export type CrmStandIn = Omit<StandIn, 'world' | 'changed'> & {
@@ -22,12 +24,18 @@ export type CrmStandIn = Omit<StandIn, 'world' | 'changed'> & {
 }
 
 /** Starts the CRM's stand-in on the loopback interface. */
-export const startCrm = async ({port = 0, control = false, snapshot, ...options}: CrmOptions = {}): Promise<CrmStandIn> => {
+export const startCrm = async ({
+  port = 0,
+  control = false,
+  snapshot,
+  keepAliveMs = 65_000,
+  ...options
+}: CrmOptions = {}): Promise<CrmStandIn> => {
   let changed = () => {}
   const standIn = createStandIn(options, () => changed())
   const kept = snapshot === undefined ? null : openSnapshot(standIn, snapshot)
   if (kept) changed = kept.changed
-  const server = await openServer(standIn, {port, control})
+  const server = await openServer(standIn, {port, control, keepAliveMs})
   const stop = async () => {
     standIn.release()
     const {promise, resolve} = Promise.withResolvers<void>()

@@ -18,7 +18,7 @@ export type Module = {
   naming: Field | null
 }
 
-/** Adds a module with the modules of its subforms, or replaces the description of one that exists without records. */
+/** Adds a module with the modules of its subforms; one of the same name is replaced, records and all. */
 export const addModule = (org: Org, spec: ModuleSpec): Module => {
   const module: Module = {
     id: metaId(org),

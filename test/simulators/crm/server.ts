@@ -13,12 +13,14 @@ import type {StandIn} from './stand-in.ts'
 import type {AccessToken} from './tokens.ts'
 import type {World} from './world.ts'
 
+export type ServerOptions = {port: number; control: boolean; keepAliveMs: number}
+
 /** Both roles on one loopback port: the accounts host and the CRM. */
-export const openServer = async (standIn: StandIn, {port, control}: {port: number; control: boolean}): Promise<Server> => {
+export const openServer = async (standIn: StandIn, {port, control, keepAliveMs}: ServerOptions): Promise<Server> => {
   const server = createServer((incoming, outgoing) => {
     serve(standIn, control, incoming, outgoing).catch(error => fail(outgoing, error))
   })
-  server.keepAliveTimeout = 65_000
+  server.keepAliveTimeout = keepAliveMs
   const {promise, resolve, reject} = Promise.withResolvers<void>()
   server.once('error', reject)
   server.listen(port, '127.0.0.1', resolve)
