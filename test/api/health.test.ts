@@ -21,7 +21,7 @@ test('health says how the database and the queue are, and on request the migrati
   t.deepEqual((await ask('GET', '/health')).body, {status: 'ok', database: 'ok', queue: 'ok'})
   const deep = await ask('GET', '/health?deep=1')
   t.like(deep.body, {status: 'ok', migrations: {pending: []}})
-  t.true(deep.body.migrations.applied >= 5)
+  t.true(deep.body.migrations.applied > 0)
   await house.db.query(sql.unsafe`delete from migrations where name = '0001_people'`)
   const behind = await ask('GET', '/health?deep=1')
   t.is(behind.status, 503)
