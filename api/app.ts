@@ -2,32 +2,44 @@ import Router from '@koa/router'
 import Koa, {type Context, type Middleware} from 'koa'
 import type {z} from 'zod'
 import {Refusal} from '../shared/errors.ts'
-import {assertAccess, type Caller, type Member} from './access.ts'
+import {assertAccess, type BackofficeGates, type Caller, type Effect, type Gates, type Insider, type Member} from './access.ts'
+import {admitInsider, isBackoffice} from './backoffice.ts'
 import {openStream, readJson} from './body.ts'
 import {readCaller} from './caller.ts'
 import {allowOrigins} from './cross-origin.ts'
 import {envelope, invalid} from './envelope.ts'
 import {refuseInMaintenance} from './maintenance.ts'
 import {observe} from './observe.ts'
+import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
-import type {Asked, Route, Tools} from './route.ts'
+import {type Asked, effectOf, type Route, type Tools} from './route.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import discovery from './routes/discovery.ts'
 import entitlements from './routes/entitlements.ts'
 import health from './routes/health.ts'
 import imports from './routes/imports.ts'
+import invitations from './routes/invitations.ts'
 import jobs from './routes/jobs.ts'
+import members from './routes/members.ts'
+import orgs from './routes/orgs.ts'
 import runRecords from './routes/run-records.ts'
 import runs from './routes/runs.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
+import staff from './routes/staff.ts'
+import staffOrgs from './routes/staff-orgs.ts'
+import staffPeople from './routes/staff-people.ts'
 import tokens from './routes/tokens.ts'
+import {recordViewWrite} from './staff-write.ts'
 
 export const routes: Route[] = [
   ...health,
   ...signIn,
   ...connection,
+  ...orgs,
+  ...members,
+  ...invitations,
   ...tokens,
   ...jobs,
   ...connectors,
@@ -37,51 +49,69 @@ export const routes: Route[] = [
   ...entitlements,
   ...runs,
   ...runRecords,
+  ...staff,
+  ...staffPeople,
+  ...staffOrgs,
 ]
 
-export const effectOf = ({effect, method}: Route) => effect ?? (method === 'get' ? 'read' : 'write')
-
-type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal}
+type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]}
 
 /** Every gate in the one order there is: maintenance, envelope, bearer and its standing, own org, role, schema, handler. */
-export const createApp = (tools: Tools, {isInMaintenance = () => tools.config.MAINTENANCE, draining = never}: Surroundings = {}): Koa => {
+export const createApp = (
+  tools: Tools,
+  {isInMaintenance = () => tools.config.MAINTENANCE, draining = never, routes: table = routes}: Surroundings = {},
+): Koa => {
   const router = new Router()
-  for (const route of routes.toSorted(literalFirst)) router[route.method](route.path, serve(tools, route, draining))
-  const app = new Koa()
+  const limits = openRateLimits(tools.config)
+  for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serve({...tools, limits}, route, draining))
+  const app = new Koa({proxy: tools.config.TRUSTED_PROXIES > 0, maxIpsCount: tools.config.TRUSTED_PROXIES})
   app.on('error', error => tools.log.warn({err: error}, 'answer broke off'))
   app.use(observe(tools.log, draining)).use(allowOrigins(tools.config)).use(envelope(tools.log))
-  app.use(refuseInMaintenance({isOn: isInMaintenance})).use(refuseBadAddress)
-  app.use(router.routes()).use(refuseUnknown(router))
+  app
+    .use(refuseInMaintenance(tools.config, {isOn: isInMaintenance}))
+    .use(limitAddresses(limits))
+    .use(refuseBadAddress)
+  app.use(router.routes()).use(refuseUnknown(tools, router))
   return app
 }
 
+type Limited = Tools & {limits: RateLimits}
+
 const never = new AbortController().signal
 
-const serve = (tools: Tools, route: Route, draining: AbortSignal): Middleware => {
+const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware => {
   const {access, params, query, status = 200} = route
   const isQuietGet = route.method !== 'get' || effectOf(route) === 'read'
   return async ctx => {
     ctx.state.route = route.path
     if (ctx.method === 'HEAD' && !isQuietGet) throw methodNotAllowed(ctx, ['GET'])
-    const caller = 'public' in access ? null : await admit(tools, access, ctx)
-    const log = tools.log.child({request: ctx.state.request})
+    const caller = 'public' in access ? null : await admit(tools, {access, effect: effectOf(route)}, ctx)
     const input = {
       ...tools,
-      log,
+      // Made when a handler asks for it, which few do.
+      get log() {
+        return tools.log.child({request: ctx.state.request})
+      },
       caller: caller as Member,
       params: read(params, ctx.params),
       query: read(query, ctx.query),
       body: route.body === 'stream' ? openStream(ctx.req) : route.body && read(route.body, await readJson(ctx.req)),
       request: describeRequest(ctx, draining),
     }
-    await send(ctx, await route.handle(input), status)
+    const answer = await recordViewWrite(tools, {caller, route, request: ctx.state.request}, () => route.handle(input))
+    await send(ctx, answer, status)
   }
 }
 
-const admit = async (tools: Tools, gates: Exclude<Route['access'], {public: true}>, ctx: Context): Promise<Caller> => {
-  const standing = await readCaller(tools, ctx.get('authorization'))
+type Guarded = {access: Gates | BackofficeGates; effect: Effect}
+
+const admit = async (tools: Limited, {access, effect}: Guarded, ctx: Context): Promise<Caller | Insider> => {
+  const authorization = ctx.get('authorization')
+  if (!('role' in access)) return (ctx.state.caller = await admitInsider(tools, access, authorization))
+  const standing = await readCaller(tools, authorization)
   ctx.state.caller = standing.caller
-  assertAccess(gates, standing, ctx.params.org)
+  await tools.limits.bearer(standing.caller)
+  assertAccess({access, effect}, standing, ctx.params.org)
   return standing.caller
 }
 
@@ -110,9 +140,11 @@ const refuseBadAddress: Middleware = (ctx, next) => {
   throw new Refusal('INVALID', 'The address is not percent-encoded UTF-8')
 }
 
+/** In the backoffice only to whoever may be there. */
 const refuseUnknown =
-  (router: Router): Middleware =>
-  ctx => {
+  (tools: Tools, router: Router): Middleware =>
+  async ctx => {
+    if (isBackoffice(ctx.path)) await admitInsider(tools, {backoffice: true}, ctx.get('authorization'))
     const methods = [...new Set(router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods))]
     if (methods.length === 0) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
     if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, methods)

@@ -38,27 +38,29 @@ const assertJson = ({headers}: IncomingMessage) => {
 }
 
 const readAll = async (request: IncomingMessage) => {
-  const tooLarge = new Refusal('BODY_TOO_LARGE', `A JSON body has at most ${largestBytes} bytes`)
-  if (Number(request.headers['content-length'] ?? 0) > largestBytes) throw tooLarge
+  if (Number(request.headers['content-length'] ?? 0) > largestBytes) throw tooLarge()
   const chunks: Buffer[] = []
   let size = 0
   const {promise, resolve, reject} = Promise.withResolvers<void>()
   const timer = setTimeout(() => reject(new Refusal('REQUEST_TIMEOUT', 'The body took longer than 30 seconds')), slowestMs)
   const take = (chunk: Buffer) => {
     size += chunk.length
-    if (size > largestBytes) reject(tooLarge)
+    if (size > largestBytes) reject(tooLarge())
     else chunks.push(chunk)
   }
   request.on('data', take).once('end', resolve).once('error', reject)
-  request.once('close', () => reject(new Refusal('UPLOAD_BROKEN', 'The body broke off')))
+  const breakOff = () => reject(new Refusal('UPLOAD_BROKEN', 'The body broke off'))
+  request.once('close', breakOff)
   try {
     await promise
   } finally {
     clearTimeout(timer)
-    request.off('data', take)
+    request.off('data', take).off('close', breakOff)
   }
   return Buffer.concat(chunks)
 }
+
+const tooLarge = () => new Refusal('BODY_TOO_LARGE', `A JSON body has at most ${largestBytes} bytes`)
 
 const parse = (bytes: Buffer): unknown => {
   try {

@@ -8,18 +8,40 @@ import type {Tools} from './route.ts'
 
 type Needed = Pick<Tools, 'config' | 'hot' | 'log'>
 
+/** What follows `Bearer`, whatever it is; null when nothing of that scheme was sent. */
+export const bearerOf = (authorization: string | undefined): string | null => /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1] ?? null
+
 /** Who the bearer is and how they stand, by one query. Throws the 401s. */
 export const readCaller = async (tools: Needed, authorization: string | undefined): Promise<Standing> => {
-  const [, bearer] = /^Bearer +([\w.~+/=-]{1,2048})$/i.exec(authorization ?? '') ?? []
-  if (bearer === undefined) throw new Refusal('AUTH_REQUIRED', 'Send `Authorization: Bearer <session or API token>`')
-  return looksLikeSecret(bearer) ? readToken(tools, bearer) : readSession(tools, bearer)
+  const bearer = bearerOf(authorization)
+  if (bearer === null) throw new Refusal('AUTH_REQUIRED', 'Send `Authorization: Bearer <session or API token>`')
+  return looksLikeSecret(bearer) ? readToken(tools, bearer) : standingInOrg(await readSession(tools, bearer))
 }
 
-const readSession = async ({config, hot}: Needed, bearer: string): Promise<Standing> => {
-  const id = await readSignedId(config.SESSION_KEYS, 'session', bearer)
+/** The same for the backoffice: of somebody who is staff the org and the membership count for nothing there. */
+export const readInsider = async (tools: Needed, bearer: string): Promise<Standing> => {
+  if (looksLikeSecret(bearer)) return readToken(tools, bearer)
+  const found = await readSession(tools, bearer)
+  return standingInOrg(opensBackoffice(found) ? {...found, orgId: null, orgName: null, closed: false, memberRole: null} : found)
+}
+
+const readSession = async ({config, hot}: Needed, bearer: string): Promise<SessionCaller> => {
+  const id = isWritten(bearer) ? await readSignedId(config.SESSION_KEYS, 'session', bearer) : null
   const [found] = id === null ? [] : await readSessionCaller(hot, [id])
   if (!found || found.expired) throw new Refusal('AUTH_REQUIRED', 'The session is unknown or over: sign in again')
-  return standingOf(found, {via: 'session', role: roleInForce(found), session: found.id, token: null})
+  if (found.staffView && found.staff === false) throw new Refusal('AUTH_REQUIRED', 'This view is over: its person is no longer staff')
+  return found
+}
+
+/** Only then is a signature looked for. */
+const isWritten = (bearer: string) => /^[\w.~+/=-]{1,2048}$/.test(bearer)
+
+const opensBackoffice = ({staff, staffView}: SessionCaller) => staff === true && staffView === null
+
+const standingInOrg = (found: SessionCaller): Standing => {
+  const staffView = found.staffView && {write: found.staffView === 'write'}
+  const bearer = {via: 'session', session: found.id, token: null, staff: opensBackoffice(found), staffView} as const
+  return standingOf(found, {...bearer, role: staffView ? 'admin' : roleInForce(found)})
 }
 
 const readToken = async ({hot, log}: Needed, bearer: string): Promise<Standing> => {
@@ -27,7 +49,7 @@ const readToken = async ({hot, log}: Needed, bearer: string): Promise<Standing> 
   if (!found) throw new Refusal('AUTH_REQUIRED', 'No such API token: look for a typing error, or make a new one')
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This API token was revoked')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This API token has expired')
-  const standing = standingOf(found, {via: 'token', role: 'admin', session: null, token: found.id})
+  const standing = standingOf(found, {via: 'token', role: 'admin', session: null, token: found.id, staff: false, staffView: null})
   if (found.stale) noteTokenUse(hot, [found.id]).catch(error => log.warn({err: error}, 'token use not noted'))
   return standing
 }
@@ -36,12 +58,13 @@ const readToken = async ({hot, log}: Needed, bearer: string): Promise<Standing> 
 const roleInForce = ({memberRole, sessionRole}: SessionCaller): Role | null =>
   memberRole && sessionRole ? lowerOf(memberRole, sessionRole) : memberRole
 
-type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token'>
+type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'staff' | 'staffView'>
 
 const standingOf = (found: SessionCaller | TokenCaller, bearer: Bearer): Standing => {
   const {personId, email, personName, orgId: org, orgName, memberRole, banned, closed} = found
   if (org !== null && orgName === null) throw new Refusal('ORG_NOT_FOUND', 'The org of this bearer is gone')
-  if (personId === null || email === null || personName === null || (org !== null && memberRole === null)) {
+  const isMember = memberRole !== null || bearer.staffView !== null || org === null
+  if (personId === null || email === null || personName === null || !isMember) {
     throw new Refusal('MEMBERSHIP_GONE', 'The member of this bearer is gone')
   }
   return {banned, closed, caller: {...bearer, person: personId, email, name: personName, org, orgName}}

@@ -2,10 +2,9 @@ import type {IncomingMessage} from 'node:http'
 import type {Middleware} from 'koa'
 import {newId} from '../shared/ids.ts'
 import type {Log} from '../shared/log.ts'
-import type {Caller} from './access.ts'
 
 /** What the middlewares leave for each other, and for the log line. `route` is the pattern: a path may hold a customer's value. */
-export type State = {request: string; route?: string; caller?: Caller; code?: string}
+export type State = {request: string; route?: string; caller?: {via: string; org?: string | null}; code?: string}
 
 const lingerMs = 10_000
 

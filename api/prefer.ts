@@ -1,12 +1,13 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {Refusal} from '../shared/errors.ts'
-import {readJob} from '../shared/queue.ts'
+import {type JobState, readJob} from '../shared/queue.ts'
 import {findJob} from '../sql/jobs.ts'
 import type {Member} from './access.ts'
 import {type Reply, reply} from './reply.ts'
 import type {Asked, Tools} from './route.ts'
 
-type Waiting = Pick<Tools, 'db' | 'queue'> & {caller: Member; request: Asked}
+type Waiting = Pick<Tools, 'queue'> & {request: Asked}
+type Tracked = Waiting & Pick<Tools, 'db'> & {caller: Member}
 
 const longestWaitSeconds = 60
 const lookAgainMs = [25, 50, 100, 250]
@@ -17,20 +18,26 @@ const ENDED = ['done', 'refused', 'failed', 'cancelled']
  * within N seconds. `more` stands beside `job` in the body. `id` is what `enqueue` gave; null means that a job of the
  * same key ended just then.
  */
-export const answerJob = async (input: Waiting, id: string | null, name: string, more: object = {}): Promise<Reply> => {
+export const answerJob = (input: Tracked, id: string | null, name: string, more: object = {}): Promise<Reply> =>
+  answerSent(input, {id, name, location: `/orgs/${input.caller.org}/jobs/${id}`, describe: () => describeJob(input, id!)}, more)
+
+type Sent = {id: string | null; name: string; location: string; describe(): Promise<{state: JobState | undefined}>}
+
+/** The same for a job of no org: `location` is where it is read, `describe` how. */
+export const answerSent = async (input: Waiting, {id, name, location, describe}: Sent, more: object = {}): Promise<Reply> => {
   if (id === null) throw new Refusal('BUSY', 'The same thing was being done and has just ended: ask again', {retryAfterMs: 1000})
   const {waitSeconds, applied} = readPreference(input.request.headers.prefer)
   await waitForEnd(input, {id, name, seconds: waitSeconds})
-  const job = await describeJob(input, id)
+  const job = await describe()
   return reply({
     status: waitSeconds > 0 && ENDED.includes(job.state!) ? 200 : 202,
-    headers: {location: `/orgs/${input.caller.org}/jobs/${id}`, ...(applied && {'preference-applied': applied})},
+    headers: {location, ...(applied && {'preference-applied': applied})},
     json: {...more, job},
   })
 }
 
 /** Our job as its org reads it. NOT_FOUND for another org's, and once the queue has forgotten it. */
-export const describeJob = async ({db, queue, caller}: Omit<Waiting, 'request'>, id: string) => {
+export const describeJob = async ({db, queue, caller}: Omit<Tracked, 'request'>, id: string) => {
   const tracked = await findJob(db, {org: caller.org, id})
   const found = tracked && (await readJob(queue, {name: tracked.queue, id}))
   if (!found) throw new Refusal('NOT_FOUND', 'No such job, or it ended too long ago')

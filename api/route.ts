@@ -3,10 +3,11 @@ import type {z} from 'zod'
 import type {Config} from '../shared/config.ts'
 import type {Crm} from '../shared/crm/crm.ts'
 import type {Log} from '../shared/log.ts'
+import type {Staff} from '../shared/people/staff-action.ts'
 import type {Queue} from '../shared/queue.ts'
 import type {Storage} from '../shared/storage.ts'
 import type {Hot, Pool} from '../sql/database.ts'
-import type {Access, Caller, Member} from './access.ts'
+import type {Access, Caller, Effect, Insider, Member} from './access.ts'
 import type {Reply} from './reply.ts'
 
 /** The outside world as a handler is handed it, built once per process. */
@@ -18,7 +19,15 @@ export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; s
 type Schema = z.ZodType | undefined
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined
 type Body = z.ZodType | 'stream' | undefined
-type CallerOf<A> = A extends {public: true} ? null : A extends {noOrg: true} ? Caller : Member
+type CallerOf<A> = A extends {public: true}
+  ? null
+  : A extends {operator: true}
+    ? Insider<null>
+    : A extends {backoffice: true}
+      ? Insider<A extends {sessionOnly: true} ? NonNullable<Staff> : Staff>
+      : A extends {noOrg: true}
+        ? Caller
+        : Member
 
 export type Input<A = Access, P = undefined, Q = undefined, B = undefined> = Tools & {
   caller: CallerOf<A>
@@ -33,7 +42,7 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   path: `/${string}`
   access: A
   /** What it may change. Reads by default for GET, else writes; `money` and `publisher` are closed to a staff member's view of an org. */
-  effect?: 'read' | 'write' | 'money' | 'publisher'
+  effect?: Effect
   params?: P
   query?: Q
   /** A schema for JSON, or `stream` for the body as it comes. */
@@ -50,3 +59,5 @@ export type Answer = object | Reply
 export const route = <const A extends Access, P extends Schema = undefined, Q extends Schema = undefined, B extends Body = undefined>(
   declared: Declared<A, P, Q, B>,
 ): Route => declared as unknown as Route
+
+export const effectOf = ({effect, method}: Pick<Route, 'effect' | 'method'>): Effect => effect ?? (method === 'get' ? 'read' : 'write')

@@ -21,6 +21,13 @@ const keyRing = list.transform((pairs, ctx) =>
   }),
 )
 
+/** As a bearer may be written (RFC 6750), and long enough that nobody guesses it. */
+const adminToken = z
+  .string()
+  .min(32, 'At least 32 characters, e.g. $(openssl rand -hex 32)')
+  .max(1024)
+  .regex(/^[\w.~+/-]+=*$/, 'Letters, digits and - . _ ~ + / only, = at its end')
+
 /** Every variable of the README's table, with its default. */
 const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production']).default('development'),
@@ -32,6 +39,7 @@ const Environment = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   SECRETS_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
   SESSION_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
+  ADMIN_TOKEN: adminToken.optional(),
   RETURN_ORIGINS: list.prefault(''),
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
   CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
@@ -47,6 +55,9 @@ const Environment = z.object({
     .default(1024 ** 3),
   DRAIN_SECONDS: z.coerce.number().min(0).max(600).default(30),
   FAULT_POINT: z.string().optional(),
+  RATE_PER_ADDRESS: z.coerce.number().int().min(0).default(60_000),
+  RATE_PER_BEARER: z.coerce.number().int().min(0).default(12_000),
+  TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   MAINTENANCE: flag.prefault(''),
 })
 

@@ -8,6 +8,7 @@ const STATUS = {
   SOURCE_REQUIRED: 400,
   CONNECTION_REQUIRED: 400,
   RETURN_NOT_ALLOWED: 400,
+  RATE_LIMITED: 429,
   BODY_TOO_LARGE: 413,
   FILE_TOO_LARGE: 413,
   CONTENT_TYPE: 415,
@@ -23,7 +24,11 @@ const STATUS = {
   NO_ORG: 403,
   OTHER_ORG: 403,
   SESSION_REQUIRED: 403,
+  STAFF_VIEW: 403,
+  IMPERSONATION_READ_ONLY: 403,
+  IMPERSONATION_REFUSED: 403,
   ROLE_REQUIRED: 403,
+  ADMIN_REQUIRED: 403,
   SIGN_IN_REFUSED: 403,
   SIGN_IN_EXPIRED: 400,
   SIGN_IN_UNAVAILABLE: 502,
@@ -36,6 +41,14 @@ const STATUS = {
   CONNECTION_NOT_FOUND: 404,
   // its state
   ORG_CLOSED: 403,
+  LAST_OWNER: 409,
+  PERSON_AMBIGUOUS: 409,
+  MEMBERSHIP_CHANGING: 409,
+  INVITATION_EXPIRED: 409,
+  INVITATION_USED: 409,
+  INVITATION_WITHDRAWN: 409,
+  NOT_A_SANDBOX: 409,
+  NOT_PRODUCTION: 409,
   IMPORT_RUNNING: 409,
   NOT_READY: 409,
   RUN_USED: 409,
@@ -78,15 +91,14 @@ export class Refusal extends Error {
   override name = 'Refusal'
   readonly code: Code
   readonly extra: Record<string, unknown>
+  readonly status: number
 
-  constructor(code: Code, message: string, extra: Record<string, unknown> = {}) {
+  /** A status is given only where the specification has two for one code: `ORG_CLOSED` is 403 at the gates and 409 to who would join. */
+  constructor(code: Code, message: string, extra: Record<string, unknown> = {}, status: number = STATUS[code]) {
     super(message)
     this.code = code
     this.extra = extra
-  }
-
-  get status(): number {
-    return STATUS[this.code]
+    this.status = status
   }
 
   get envelope() {

@@ -1,19 +1,48 @@
 import {randomUUID} from 'node:crypto'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-const PREFIXES = ['org', 'per', 'mem', 'ses', 'sgn', 'tok', 'con', 'dis', 'imp', 'src', 'run', 'job', 'req', 'spl'] as const
+const PREFIXES = [
+  'org',
+  'per',
+  'mem',
+  'ses',
+  'sgn',
+  'tok',
+  'inv',
+  'chg',
+  'stf',
+  'act',
+  'con',
+  'dis',
+  'imp',
+  'src',
+  'run',
+  'job',
+  'req',
+  'spl',
+] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */
 export const newId = (prefix: (typeof PREFIXES)[number]) => `${prefix}_${base32(uuidV7())}`
 
+/** 48 bits of milliseconds, the version, and randomness; the variant bits stay those of the random UUID. */
 const uuidV7 = () => {
   const random = randomUUID().replaceAll('-', '')
-  const time = Date.now().toString(16).padStart(12, '0')
-  return BigInt(`0x${time}7${random.slice(13)}`)
+  return Buffer.from(`${Date.now().toString(16).padStart(12, '0')}7${random.slice(13)}`, 'hex')
 }
 
-const base32 = (value: bigint) => {
+/** 26 characters: two zero bits in front make 128 bits a multiple of five. */
+const base32 = (bytes: Buffer) => {
   let text = ''
-  for (let shift = 125n; shift >= 0n; shift -= 5n) text += ALPHABET[Number((value >> shift) & 31n)]
+  let held = 0
+  let bits = 2
+  for (const byte of bytes) {
+    held = (held << 8) | byte
+    for (bits += 8; bits >= 5; ) {
+      bits -= 5
+      text += ALPHABET[(held >>> bits) & 31]
+      held &= (1 << bits) - 1
+    }
+  }
   return text
 }

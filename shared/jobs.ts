@@ -30,4 +30,22 @@ export const runImport = job({
   key: ({run}) => run,
 })
 
-export const jobs: Job[] = [runDiscovery, runImport]
+/** Erases an org, step by step, the org itself last: whatever breaks, the next attempt goes on where this one stood. */
+export const eraseOrg = job({
+  name: 'org.erase',
+  payload: z.object({org: z.string()}),
+  answer: z.object({rows: z.number()}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 50,
+    retryDelay: 2,
+    retryBackoff: true,
+    retryDelayMax: 600,
+    expireInSeconds: 86_000,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 7 * 86_400,
+  },
+  key: ({org}) => org,
+})
+
+export const jobs: Job[] = [runDiscovery, runImport, eraseOrg]

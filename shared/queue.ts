@@ -83,6 +83,13 @@ export const readJob = async (queue: Queue, {name, id}: {name: string; id: strin
   return found && describe(found)
 }
 
+/** The newest job of this key; undefined where there is none, or the queue has forgotten it. */
+export const readNewestJob = async (queue: Queue, {name, key}: {name: string; key: string}) => {
+  const found = await queue.findJobs<object>(name, {key})
+  const [newest] = found.sort((one, other) => other.createdOn.getTime() - one.createdOn.getTime())
+  return newest && describe(newest)
+}
+
 const describe = ({id, name, state, output, createdOn, startedOn, completedOn}: JobWithMetadata<object>) => {
   const settled = output as Settled | null
   const refused = settled && 'refused' in settled ? settled.refused : null

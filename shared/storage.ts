@@ -15,6 +15,8 @@ export type Storage = {
   read(key: string): Promise<Readable>
   /** Removing what is not there is fine. */
   remove(key: string): Promise<void>
+  /** Everything whose key begins with `folder/`. */
+  removeAll(folder: string): Promise<void>
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
   /** Removes what broken uploads left more than an hour ago; answers how many. */
@@ -43,6 +45,7 @@ export const openStorage = ({directory}: StorageConfig): Storage => {
     put: async (key, stream) => putWhole(directory, checked(key), stream),
     read: async key => readFrom(disk, checked(key)),
     remove: async key => disk.delete(checked(key)),
+    removeAll: async folder => disk.deleteAll(checkedFolder(folder)),
     exists: async key => disk.exists(checked(key)),
     size: async key => (await missingOr(checked(key), () => disk.getMetaData(key))).contentLength,
     sweepTemporary: () => sweep(join(directory, temporary)),
@@ -52,6 +55,11 @@ export const openStorage = ({directory}: StorageConfig): Storage => {
 const checked = (key: string) => {
   if (keyShape.test(key)) return key
   throw new Error(`Not a storage key: ${key}`)
+}
+
+const checkedFolder = (folder: string) => {
+  if (/^[a-z][\w-]*$/i.test(folder)) return folder
+  throw new Error(`Not a folder of storage keys: ${folder}`)
 }
 
 /** Not by flydrive: its `putStream` may answer a failure before its file exists, which would then stay, and its `move` copies. */

@@ -14,7 +14,12 @@ type Standing = {
   closed: boolean
   memberRole: Role | null
 }
-export type SessionCaller = Standing & {expired: boolean; sessionRole: Role | null}
+export type SessionCaller = Standing & {
+  expired: boolean
+  sessionRole: Role | null
+  staff: boolean | null
+  staffView: 'read' | 'write' | null
+}
 export type TokenCaller = Standing & {expired: boolean; revoked: boolean; stale: boolean}
 
 const standing = `b.id, p.id as "personId", p.email, p.name as "personName", p.banned_at is not null as banned, b.org_id as "orgId",
@@ -25,7 +30,7 @@ const joined = `left join people p on p.id = b.person_id left join orgs o on o.i
 /** The one query of a request with a session; no row for an unknown one. */
 export const readSessionCaller = prepare<SessionCaller>(
   'session-caller',
-  `select ${standing}, b.role as "sessionRole" from sessions b ${joined} where b.id = $1`,
+  `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView" from sessions b ${joined} where b.id = $1`,
 )
 
 /** The one query of a request with an API token, found by the hash of its secret. `stale`: its last use is due to be noted. */

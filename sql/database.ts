@@ -60,22 +60,25 @@ export const prepare =
   async (hot: Hot, values: unknown[]): Promise<Row[]> =>
     (await hot.query<Row>({name, text, values})).rows
 
-/** The SQLSTATE of a database error, wherever it is wrapped; null for anything else. */
+/** The SQLSTATE of a database error, wherever it is wrapped; null for anything else. It always has a digit; `EPIPE` is a socket's. */
 export const sqlStateOf = (error: unknown): string | null => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code)) return at.code
+    if ('code' in at && typeof at.code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(at.code)) return at.code
   }
   return null
 }
 
 /**
  * Whether a statement that failed so may have been committed all the same: the connection or the server went away, or
- * nobody answered in time. Every other database error means that nothing was done.
+ * nobody answered in time. Every other database error, and every mistake of our own, means that nothing was done.
  */
 export const isFateUnknown = (error: unknown) => {
   const state = sqlStateOf(error)
-  return state === null || state.startsWith('08') || state.startsWith('57P')
+  if (state === null) return !MISTAKES.some(mistake => error instanceof mistake)
+  return state.startsWith('08') || state.startsWith('57P')
 }
 
-/** Gone with the transaction, and worth saying again: deadlocks, serialisation, lock and statement time-outs, no connection left. */
-export const isPassing = (error: unknown) => ['40P01', '40001', '55P03', '57014', '53300'].includes(sqlStateOf(error) ?? '')
+const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError]
+
+/** Gone with the transaction, and worth saying again: deadlocks, serialisation, lock and statement time-outs, a server out of means or read only. */
+export const isPassing = (error: unknown) => /^(40P01|40001|55P03|57014|53...|25006)$/.test(sqlStateOf(error) ?? '')

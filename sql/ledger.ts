@@ -173,7 +173,8 @@ const settleStatement = prepare(
      insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no)
      select $21::bigint, module, key, record_id, how, match_key, $1
      from head, unnest($22::smallint[], $23::text[], $24::text[], $25::smallint[], $26::bytea[]) as k(module, key, record_id, how, match_key)
-     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, how = excluded.how, run_no = excluded.run_no),
+     on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
+       how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
      insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, last_attempt, sent_at, deadline_at)
      select $21, module, key, $1, flow, number, kind, target, witness, attempt, lading_now(), lading_now() + make_interval(secs => $39::float8)

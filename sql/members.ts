@@ -3,9 +3,27 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
 const Member = z.object({id: z.string(), role: Role})
+const Listed = Member.extend({personId: z.string(), name: z.string(), email: z.string(), createdAt: z.string()})
+export type MemberRow = z.output<typeof Listed>
+
+const listed = sql.fragment`members.id, person_id as "personId", people.name, people.email, role, members.created_at as "createdAt"`
+
+/** Oldest first. */
+export const listMembers = (db: Db, org: string) =>
+  db.any(sql.type(Listed)`
+    select ${listed} from members join people on people.id = person_id where org_id = ${org} order by members.created_at, members.id`)
+
+export const readMember = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Listed)`
+    select ${listed} from members join people on people.id = person_id where org_id = ${org} and members.id = ${id}`)
 
 export const findMember = (db: Db, {org, person}: {org: string; person: string}) =>
   db.maybeOne(sql.type(Member)`select id, role from members where org_id = ${org} and person_id = ${person}`)
+
+export const isMemberAt = (tx: Tx, {dc, crmOrgId, person}: {dc: string; crmOrgId: string; person: string}) =>
+  tx.oneFirst(sql.type(z.object({found: z.boolean()}))`
+    select exists (
+      select from members join orgs on orgs.id = org_id where crm_dc = ${dc} and crm_org_id = ${crmOrgId} and person_id = ${person}) as found`)
 
 export const hasMembers = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({found: z.boolean()}))`select exists (select from members where org_id = ${org}) as found`)
@@ -30,7 +48,24 @@ export const findFollowed = (db: Db, {org, person}: {org: string; person: string
     where members.org_id = ${org} and members.person_id = ${person} and members.role <> 'owner' and connectors.state = 'connected'
     order by connectors.id desc limit 1`)
 
-/** An owner stays one. */
-export const setFollowedRole = (db: Db, {org, person, role}: {org: string; person: string; role: z.output<typeof Role>}) =>
-  db.query(sql.type(z.object({}))`
-    update members set role = ${role} where org_id = ${org} and person_id = ${person} and role not in ('owner', ${role})`)
+export const setRole = (tx: Tx, {id, role}: {id: string; role: z.output<typeof Role>}) =>
+  tx.query(sql.type(z.object({}))`update members set role = ${role} where id = ${id}`)
+
+export const deleteMember = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from members where id = ${id}`)
+
+export const hasOwner = (tx: Tx, org: string) =>
+  tx.oneFirst(sql.type(z.object({found: z.boolean()}))`
+    select exists (select from members where org_id = ${org} and role = 'owner') as found`)
+
+export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.query(sql.type(z.object({}))`update members set invited = true where org_id = ${org} and person_id = ${person}`)
+
+/** The org somebody was invited to last, of those they are still in. */
+export const findInvited = (db: Db, person: string) =>
+  db.maybeOne(sql.type(z.object({org: z.string(), role: Role}))`
+    select org_id as org, role from members where person_id = ${person} and invited order by created_at desc, id desc limit 1`)
+
+/** The membership as it stands, and which version of it this is; held to the end of the transaction. */
+export const lockMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.maybeOne(sql.type(Member.extend({version: z.string()}))`
+    select id, role, xmin::text as version from members where org_id = ${org} and person_id = ${person} for no key update`)

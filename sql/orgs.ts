@@ -2,15 +2,40 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Org = z.object({id: z.string(), name: z.string(), followsCrmRoles: z.boolean()})
+const Described = Org.extend({
+  sandbox: z.boolean(),
+  productionOrgId: z.string().nullable(),
+  closedAt: z.string().nullable(),
+  createdAt: z.string(),
+})
 
 /**
  * The org of this CRM org, under the name it has there; `id` is used for a new one. Its row is held to the end of the
  * transaction, so sign-ins to one org take turns.
  */
-export const keepOrg = (tx: Tx, {id, name, dc, crmOrgId}: {id: string; name: string; dc: string; crmOrgId: string}) =>
+export const keepOrg = (
+  tx: Tx,
+  {id, name, dc, crmOrgId, sandbox = false}: {id: string; name: string; dc: string; crmOrgId: string; sandbox?: boolean},
+) =>
   tx.one(sql.type(Org)`
-    insert into orgs (id, name, crm_dc, crm_org_id) values (${id}, ${name}, ${dc}, ${crmOrgId})
-    on conflict (crm_dc, crm_org_id) do update set name = excluded.name
+    insert into orgs (id, name, crm_dc, crm_org_id, sandbox) values (${id}, ${name}, ${dc}, ${crmOrgId}, ${sandbox})
+    on conflict (crm_dc, crm_org_id) do update set name = excluded.name, sandbox = excluded.sandbox,
+      sandbox_of = case when excluded.sandbox then orgs.sandbox_of end
     returning id, name, follows_crm_roles as "followsCrmRoles"`)
+
+/** Whoever changes memberships holds the row of their org first, so that they take turns. Null for an org that is gone. */
+export const lockOrg = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(Org.extend({closed: z.boolean()}))`
+    select id, name, follows_crm_roles as "followsCrmRoles", closed_at is not null as closed
+    from orgs where id = ${id} for no key update`)
+
+export const findOrg = (db: Db, id: string) =>
+  db.maybeOne(sql.type(Described)`
+    select id, name, follows_crm_roles as "followsCrmRoles", sandbox, sandbox_of as "productionOrgId", closed_at as "closedAt",
+      created_at as "createdAt"
+    from orgs where id = ${id}`)
+
+export const setProduction = (tx: Tx, {org, production}: {org: string; production: string | null}) =>
+  tx.query(sql.type(z.object({}))`update orgs set sandbox_of = ${production} where id = ${org}`)
 
 export const isOpenOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and closed_at is null`)

@@ -40,23 +40,28 @@ export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: st
     where run_no = ${run} and lease_until < lading_now()
     returning ${columns}`)
 
-/** Null when the lease is no longer ours; otherwise the stop somebody may have asked for. */
+/** Null when the lease is no longer ours; otherwise the stop somebody may have asked for, and whether the org was closed meanwhile. */
 export const renewLease = async (hot: Hot, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   (await renewStatement(hot, [run, fence, seconds]))[0] ?? null
 
-const renewStatement = prepare<{stop: Stop | null}>(
+const renewStatement = prepare<{stop: Stop | null; orgClosed: boolean}>(
   'renew-lease',
   `update run_heads set lease_until = lading_now() + make_interval(secs => $3::float8)
-   where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now() returning stop`,
+   where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now()
+   returning stop, exists (select from runs join orgs on orgs.id = org_id where run_no = $1 and closed_at is not null) as "orgClosed"`,
 )
 
-export const releaseLease = (db: Db, {run, fence}: {run: number; fence: number}) =>
+/** `orderly`: the owner lays the run down of its own will, so the next one takes it over from nobody who failed. */
+export const releaseLease = (db: Db, {run, fence, orderly}: {run: number; fence: number; orderly: boolean}) =>
   db.query(sql.type(z.object({}))`
-    update run_heads set lease_until = lading_now(), owner = null where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
+    update run_heads set lease_until = lading_now(), owner = null, takeovers = case when ${orderly} then 0 else takeovers end
+    where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
 
-/** The first stop stays: it is final for the run. */
+/** The first stop stays: it is final for the run. A run that has written all it could was not stopped. */
 export const writeStop = (db: Db, {run, stop}: {run: number; stop: Stop}) =>
-  db.query(sql.type(z.object({}))`update run_heads set stop = ${sql.jsonb(stop)} where run_no = ${run} and stop is null`)
+  db.query(sql.type(z.object({}))`
+    update run_heads set stop = ${sql.jsonb(stop)}
+    where run_no = ${run} and stop is null and exists (select from runs where run_no = ${run} and state not in ('closing', 'ended'))`)
 
 /** The slow path at the limit: holds the head until the transaction ends, so what it reads stays true. */
 export const lockHead = (tx: Tx, {run, fence}: {run: number; fence: number}) =>

@@ -91,11 +91,15 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
     fence,
   })
 
-/** Runs that somebody should be working on and nobody is: queued, left by a dead owner, or paused long enough. */
+/**
+ * Runs that somebody should be working on and nobody is: queued, left by a dead owner, paused long enough, or stopped while paused.
+ * Those of a closed org wait until it opens.
+ */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
-    select id, org_id as org from runs join run_heads using (run_no)
-    where (state in ('queued', 'writing', 'closing') or (state = 'paused' and resume_at < lading_now())) and lease_until < lading_now()
+    select runs.id, org_id as org from runs join run_heads using (run_no) join orgs on orgs.id = org_id and closed_at is null
+    where (state in ('queued', 'writing', 'closing') or (state = 'paused' and (resume_at < lading_now() or stop is not null)))
+      and lease_until < lading_now()
     order by run_no limit ${limit}`)
 
 /** When the first run of the chain was authorised: a record made before that was not made by it. */

@@ -34,3 +34,8 @@ export const revokeToken = (db: Db, {org, id}: {org: string; id: string}) =>
     update api_tokens set revoked_at = coalesce(revoked_at, lading_now())
     where org_id = ${org} and id = ${id}
     returning ${columns}`)
+
+/** What a former membership left behind. */
+export const revokeTokensOf = (db: Db, {org, person}: {org: string; person: string}) =>
+  db.query(sql.type(z.object({}))`
+    update api_tokens set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null`)

@@ -15,9 +15,7 @@ export const listUnsettled = (db: Db, {run, flow}: {run: number; flow: number}) 
   db.any(sql.type(Question)`
     select row_number as number, kind, target, witness, last_attempt as attempt from unsettled where run_no = ${run} and flow_no = ${flow}`)
 
+const Key = z.object({module: z.number(), key: z.string(), kind: z.number()})
+
 export const listUnsettledKeys = (db: Db, {run}: {run: number}) =>
-  db.any(
-    sql.type(
-      z.object({module: z.number(), key: z.string()}),
-    )`select module_no as module, row_key as key from unsettled where run_no = ${run}`,
-  )
+  db.any(sql.type(Key)`select module_no as module, row_key as key, kind from unsettled where run_no = ${run}`)

@@ -1,5 +1,6 @@
 import {readFile} from 'node:fs/promises'
 import test, {type ExecutionContext} from 'ava'
+import type {Gates} from '../api/access.ts'
 import {routes} from '../api/app.ts'
 import type {Route} from '../api/route.ts'
 import {mintSecret} from '../shared/people/api-token.ts'
@@ -9,14 +10,13 @@ import {sql} from '../sql/database.ts'
 import {type World, world} from './world.ts'
 
 /** Every route × every gate: the table of routes is walked, so a new route is tested by being there. */
-type Gates = Exclude<Route['access'], {public: true}>
 type Guarded = Route & {access: Gates}
 
 let house: World
 let home: {org: string; person: string; token: string}
 let secret: string
 
-const guarded = routes.filter((route): route is Guarded => !('public' in route.access))
+const guarded = routes.filter((route): route is Guarded => 'role' in route.access)
 const inOrg = guarded.filter(({path}) => path.includes('/:org'))
 
 test.before(async t => {
@@ -82,9 +82,15 @@ test('the table has routes, each of its own method and path', t => {
 test('the README lists every route with who may, and no other', async t => {
   const readme = await readFile(new URL('../api/README.md', import.meta.url), 'utf8')
   const listed = [...readme.matchAll(/^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \| (\w+)/gm)].map(([, ...parts]) => parts.join(' '))
-  const known = routes.map(({method, path, access}) => `${method.toUpperCase()} ${path} ${'public' in access ? 'everybody' : access.role}`)
+  const known = routes.map(({method, path, access}) => `${method.toUpperCase()} ${path} ${whoMay(access)}`)
   t.deepEqual(listed.sort(), known.sort())
 })
+
+const whoMay = (access: Route['access']) => {
+  if ('public' in access) return 'everybody'
+  if ('role' in access) return access.role
+  return 'operator' in access ? 'ADMIN_TOKEN' : 'staff'
+}
 
 test('only what the specification opens to everybody is public', t => {
   const open = routes.filter(({access}) => 'public' in access).map(({path}) => path)
@@ -128,7 +134,8 @@ test('an expired API token', async t => {
 
 for (const via of ['session', 'token'] as const) {
   const bearerOf = async (place: {token: string; org: string}) => (via === 'session' ? place.token : mint(place))
-  const open = via === 'session' ? guarded : guarded.filter(({access}) => !access.sessionOnly)
+  // An API token is an admin, whoever made it.
+  const open = via === 'session' ? guarded : guarded.filter(({access}) => !access.sessionOnly && access.role !== 'owner')
 
   test(`a ${via} whose org is gone`, async t => {
     const gone = await house.makeOrg()
@@ -203,10 +210,11 @@ test('what is open to sessions in no org and to closed orgs is open to them', as
   await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
   const alone = await openSession(house.db, house.config, {person, org: null, role: null})
   const both = guarded.filter(({access}) => access.noOrg && access.closedOrg)
-  t.deepEqual(both.map(({path}) => path).sort(), ['/auth/me', '/auth/session/refresh'])
+  t.deepEqual(both.map(({path}) => path).sort(), ['/auth/invitations', '/auth/invitations/:id/accept', '/auth/me', '/auth/session/refresh'])
   for (const route of both) {
-    t.is((await knock(route, alone)).status, 200, route.path)
-    t.is((await knock(route, token)).status, 200, route.path)
+    const status = route.path.includes(':id') ? 404 : 200
+    t.is((await knock(route, alone)).status, status, route.path)
+    t.is((await knock(route, token)).status, status, route.path)
   }
 })
 
@@ -218,11 +226,13 @@ test('every session-only route refuses an API token, whatever its rank', t => {
 test('every rank below the one a route asks for', async t => {
   const operator = await house.makeOrg({role: 'operator', org: home.org})
   const builder = await house.makeOrg({role: 'builder', org: home.org})
+  const admin = await house.makeOrg({role: 'admin', org: home.org})
   const above = (low: Role) => guarded.filter(({access}) => ROLES.indexOf(access.role) > ROLES.indexOf(low))
-  t.plan(above('operator').length + above('builder').length)
+  t.plan(above('operator').length + above('builder').length + above('admin').length)
   for (const [low, {token}] of [
     ['operator', operator],
     ['builder', builder],
+    ['admin', admin],
   ] as const) {
     for (const route of above(low)) {
       const {status, body} = await knock(route, token)

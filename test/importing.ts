@@ -3,11 +3,11 @@ import type {Answered, Call} from './client.ts'
 import type {World} from './world.ts'
 
 /** An org signed in, connected and discovered, as a test of imports needs it. */
-export const openOrg = async (world: World) => {
-  const session = await world.signIn()
+export const openOrg = async (world: World, user = 'ana@example.org') => {
+  const session = await world.signIn(user)
   const call = world.as(session)
   const org = (await call('GET', '/auth/me')).body.org.id as string
-  const connector = await world.connect(session)
+  const connector = await world.connect(session, {user})
   await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
   return {call, org, connector}
 }
@@ -19,18 +19,19 @@ export const ok = async (answering: Promise<Answered>, status: number) => {
   return answer.body
 }
 
-type Asked = {csv: string; flow: object; start?: object}
+type Asked = {csv: string; flow: object | object[]; start?: object}
 
-/** Makes an import of one file with one flow over it. */
+/** Makes an import of one file with one flow, or several, over it: `f`, `f2`, `f3` … */
 export const prepareImport = async ({call, org, connector}: Org, {csv, flow}: Omit<Asked, 'start'>) => {
   const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
   const path = `/orgs/${org}/imports/${made.id}`
   const {source} = await ok(call('POST', `${path}/sources?name=test.csv`, csv, {'content-type': 'text/csv'}), 201)
-  await ok(call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
+  const flows = [flow].flat().map((one, at) => ({id: at === 0 ? 'f' : `f${at + 1}`, sourceId: source.id, ...one}))
+  await ok(call('PUT', `${path}/flows`, flows), 200)
   return {path, source}
 }
 
-/** Runs an import of one file with one flow to its end. */
+/** Runs an import of one file to its end. */
 export const runImport = async (org: Org, {csv, flow, start = {}}: Asked) => {
   const {path, source} = await prepareImport(org, {csv, flow})
   const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)

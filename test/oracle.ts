@@ -29,11 +29,13 @@ export const assertAccounted = async ({db}: World, {org, path, run, rows}: Ended
   return {log, finals, outcomes}
 }
 
-const finalsOf = (log: any[]) => {
+/** By the specification's reading rules: the highest attempt; a real answer over `unanswered`; of real answers the later. */
+export const finalsOf = (log: any[]) => {
   const finals = new Map<number, any>()
   for (const entry of log) {
     const before = finals.get(entry.rowNumber)
-    const wins = !before || entry.attempt > before.attempt || (entry.attempt === before.attempt && before.outcome === 'unanswered')
+    const replaces = entry.attempt === before?.attempt && (before.outcome === 'unanswered' || entry.outcome !== 'unanswered')
+    const wins = !before || entry.attempt > before.attempt || replaces
     if (entry.phase === 'write' && !['made_after_no_answer', 'would_ask', 'lookup'].includes(entry.outcome) && wins) {
       finals.set(entry.rowNumber, entry)
     }

@@ -56,7 +56,7 @@ export const world = async (t: ExecutionContext<any>, {workers = [], environment
   begun.push(() => rm(storage, {recursive: true}))
   const config = readConfig({
     ...{NODE_ENV: 'test', DATABASE_URL: database.url, PORT: '0', STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url},
-    ...{LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', ...environment},
+    ...{ADMIN_TOKEN: adminToken, LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', ...environment},
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun.push(tools.close)
@@ -66,8 +66,12 @@ export const world = async (t: ExecutionContext<any>, {workers = [], environment
   if (workers.length) begun.push((await startWorkers(workers, config)).stop)
   const {db, hot, queue} = tools
   const as = openCalls(api.url)
-  return {...{url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as}, ...people(db, config, as), ahead: setAhead(db)}
+  const made = {url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as, adminToken}
+  return {...made, ...people(db, config, as), ...insiders(db, config, as), ahead: setAhead(db)}
 }
+
+/** What the operator of every world may use as a bearer. */
+const adminToken = 'the-operator-of-the-test-world-and-nobody-else'
 
 type Place = {role?: Role; org?: string; email?: string}
 
@@ -95,6 +99,26 @@ const people = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
   }
 
   return {makeOrg, signIn, connect}
+}
+
+const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
+  /** Somebody who is staff, with a session in no org. */
+  const makeStaff = async ({email = `${randomUUID()}@staff.example`, name = 'Test Staff'} = {}) => {
+    const {id: person} = await keepPerson(db, {id: newId('per'), subject: `test:${randomUUID()}`, email, name})
+    const {status, text} = await as(adminToken)('POST', '/staff/people', {email, person})
+    if (status !== 200) throw new Error(`Not made staff: ${status} ${text}`)
+    return {person, email, name, token: await openSession(db, config, {person, org: null, role: null})}
+  }
+
+  /** A staff member's view of an org; answers its token. `by` is a staff session, of somebody new when none is given. */
+  const openView = async ({org, write = false, by}: {org: string; write?: boolean; by?: string}): Promise<string> => {
+    const bearer = by ?? (await makeStaff()).token
+    const {status, body, text} = await as(bearer)('POST', `/staff/orgs/${org}/view`, {write, reason: 'A test looks'})
+    if (status !== 201) throw new Error(`No view was opened: ${status} ${text}`)
+    return body.token
+  }
+
+  return {makeStaff, openView}
 }
 
 /** Moves the one clock of leases, sessions and tokens: `ahead('9 hours')`. */

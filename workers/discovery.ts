@@ -8,11 +8,13 @@ import {findConnector} from '../sql/connectors.ts'
 import type {Tx} from '../sql/database.ts'
 import {findLatestDiscovery, insertDiscovery, listDiscoveredModules} from '../sql/discoveries.ts'
 import {setJobProgress} from '../sql/jobs.ts'
+import {isOpenOrg} from '../sql/orgs.ts'
 import {type Work, worker} from './worker.ts'
 
 /** Two at once: each keeps four calls in flight to its CRM. */
 export default worker(runDiscovery, {concurrency: 2}, async ({org, connector}, work) => {
   if (!(await findConnector(work.db, {org, id: connector}))) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+  if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
   const modules = await readModules(work, connector)
   const id = await work.db.transaction(tx => keepDiscovery(tx, connector, modules))
   return {discovery: id, modules: modules.length, fields: modules.reduce((sum, {fields}) => sum + fields.length, 0)}

@@ -7,6 +7,7 @@ import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import discovery from './discovery.ts'
 import {armFault} from './engine/fault-point.ts'
+import erasure from './erasure.ts'
 import imports from './imports.ts'
 import sweep from './run-sweep.ts'
 import type {Worker} from './worker.ts'
@@ -14,6 +15,7 @@ import type {Worker} from './worker.ts'
 /** What can be started by name; operators scale each on its own. */
 export const workers: Record<string, Worker[]> = {
   discovery: [discovery],
+  erasure: [erasure],
   imports: [imports, sweep],
 }
 

@@ -48,7 +48,7 @@ export default [
   route({
     method: 'post',
     path: '/auth/session/refresh',
-    access: {role: 'operator', sessionOnly: true, noOrg: true, closedOrg: true},
+    access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     async handle({db, config, crm, log, caller: {person, org}, request}) {
       if (org !== null) await followCrmRole({db, crm, log}, {org, person, signal: request.signal})
       const member = org === null ? null : await findMember(db, {org, person})
@@ -60,11 +60,10 @@ export default [
     method: 'get',
     path: '/auth/me',
     access: {role: 'operator', noOrg: true, closedOrg: true},
-    handle: ({caller: {org, orgName, person, email, name, role, via}}) => ({
+    handle: ({caller: {org, orgName, person, email, name, role, via, staff, staffView}}) => ({
       org: org === null ? null : {id: org, name: orgName},
       user: {id: person, email, name},
-      role,
-      via,
+      ...{role, via, staff, staffView},
     }),
   }),
 ]

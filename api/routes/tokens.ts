@@ -24,7 +24,7 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/tokens',
-    access: {role: 'admin', sessionOnly: true},
+    access: {role: 'admin', sessionOnly: 'person'},
     body: NewToken,
     status: 201,
     async handle({db, caller: {org, person}, body: {name, expiresAt = null}}) {
@@ -36,7 +36,7 @@ export default [
   route({
     method: 'delete',
     path: '/orgs/:org/tokens/:id',
-    access: {role: 'admin', sessionOnly: true},
+    access: {role: 'admin', sessionOnly: 'person'},
     params: z.object({id: z.string()}),
     async handle({db, caller, params}) {
       const token = await revokeToken(db, {org: caller.org, id: params.id})

@@ -6,7 +6,7 @@ const NUMBERS = new Set(['integer', 'bigint', 'long', 'double', 'percent', 'curr
 
 /**
  * One value as matching sees it: NFC, trimmed, inner blanks collapsed; case folded for text; numbers by value; phones by
- * their digits. Null for what is empty: an empty part matches nothing.
+ * their digits; moments whatever their offset. Null for what is empty: an empty part matches nothing.
  */
 export const normalise = (value: unknown, {type}: Pick<FieldShape, 'type'>): string | null => {
   if (value === null || value === undefined) return null
@@ -17,13 +17,17 @@ export const normalise = (value: unknown, {type}: Pick<FieldShape, 'type'>): str
   if (text === '') return null
   if (NUMBERS.has(type))
     return Number.isSafeInteger(Number(text)) || !/^[+-]?\d+$/.test(text) ? String(Number(text)) : text.replace(/^\+/, '')
+  if (type === 'datetime') return Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString()
   if (type === 'phone') return text.replace(/(?!^\+)\D/g, '') || null
   return FOLDED.has(type) ? text.toLowerCase() : text
 }
 
-/** The whole key of a row or record as 16 bytes, equal only for equal keys; null when a part is empty. No value can be read back from it. */
-export const matchKeyOf = (values: unknown[], fields: Pick<FieldShape, 'type'>[]): Buffer | null => {
-  const parts = values.map((value, at) => normalise(value, fields[at]!))
-  if (parts.includes(null)) return null
+/**
+ * The whole key of a row or record as 16 bytes, equal only for equal values of the same fields: flows that match one module by
+ * different fields never meet. Null when a part is empty. No value can be read back from it.
+ */
+export const matchKeyOf = (values: unknown[], fields: Pick<FieldShape, 'apiName' | 'type'>[]): Buffer | null => {
+  const parts = fields.map((field, at) => [field.apiName, normalise(values[at], field)]).sort()
+  if (parts.some(([, value]) => value === null)) return null
   return createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16)
 }

@@ -40,7 +40,7 @@ const convertLong: Conversion = (text, field) =>
 
 const convertDecimal: Conversion = (text, field) => {
   const value = Number(text)
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(value)) {
+  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(value)) {
     return invalid(field, 'a number with a point as the decimal mark and no separators')
   }
   return ok(value)
@@ -78,25 +78,38 @@ const convertMoment: Conversion = (text, field) => {
   return ok(`${day}T${time}${seconds}${offset}`)
 }
 
-const convertEmail: Conversion = (text, field) =>
-  /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text) ? convertText(text, field) : invalid(field, 'an e-mail address')
+const convertEmail: Conversion = (text, field) => (isEmail(text) ? convertText(text, field) : invalid(field, 'an e-mail address'))
+
+/** Something, an @ and a host with a point inside, without blanks. In one pass: a cell may have a million characters. */
+const isEmail = (text: string) => {
+  const at = text.indexOf('@')
+  return at > 0 && at === text.lastIndexOf('@') && !/\s/.test(text) && text.slice(at + 2, -1).includes('.')
+}
 
 /** Exact, then by what people see, then whatever the case: the CRM would store a stranger silently. Source: wire reference, trap T7. */
-const choose = (text: string, {picklist}: FieldShape) =>
-  picklist.find(({actual}) => actual === text) ??
-  picklist.find(({display}) => display === text) ??
-  picklist.find(({actual, display}) => [actual, display].some(name => name.toLowerCase() === text.toLowerCase()))
+const choose = (text: string, {picklist}: FieldShape) => {
+  const folded = text.toLowerCase()
+  return (
+    picklist.find(({actual}) => actual === text) ??
+    picklist.find(({display}) => display === text) ??
+    picklist.find(({actual, display}) => [actual, display].some(name => name.toLowerCase() === folded))
+  )
+}
 
 const convertChoice: Conversion = (text, field) => {
   const choice = choose(text, field)
   return choice ? ok(choice.actual) : {ok: false, code: 'NOT_IN_PICKLIST', message: `${field.apiName} does not list this value`}
 }
 
+/** Up to the first that is not listed. */
 const convertChoices: Conversion = (text, field) => {
-  const choices = text.split(';').flatMap(part => (part.trim() ? [choose(part.trim(), field)] : []))
-  return choices.includes(undefined)
-    ? {ok: false, code: 'NOT_IN_PICKLIST', message: `${field.apiName} does not list one of these values`}
-    : ok(choices.map(choice => choice!.actual))
+  const chosen = new Set<string>()
+  for (const part of new Set(text.split(';').map(part => part.trim()))) {
+    const choice = part === '' ? null : choose(part, field)
+    if (choice === undefined) return {ok: false, code: 'NOT_IN_PICKLIST', message: `${field.apiName} does not list one of these values`}
+    if (choice) chosen.add(choice.actual)
+  }
+  return ok([...chosen])
 }
 
 const convertLink: Conversion = (text, field) => (/^\d{10,25}$/.test(text) ? ok({id: text}) : invalid(field, "a record's id"))

@@ -1,7 +1,10 @@
-import type {Pool} from '../../sql/database.ts'
-import {findFollowed, setFollowedRole} from '../../sql/members.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {findFollowed, findMember} from '../../sql/members.ts'
+import {lockOrg} from '../../sql/orgs.ts'
 import type {Crm} from '../crm/crm.ts'
 import type {Log} from '../log.ts'
+import {giveRole} from './membership.ts'
+import type {Role} from './roles.ts'
 
 type Tools = {db: Pool; crm: Crm; log: Log}
 type Followed = {org: string; person: string; signal: AbortSignal}
@@ -18,8 +21,15 @@ export const followCrmRole = async ({db, crm, log}: Tools, {org, person, signal}
   try {
     const connection = await crm.open(followed.connector)
     const user = await connection.findUser(followed.zuid, {signal: AbortSignal.any([signal, AbortSignal.timeout(askForMs)])})
-    if (user) await setFollowedRole(db, {org, person, role: user.isAdministrator ? 'admin' : 'operator'})
+    if (user) await db.transaction(tx => takeOver(tx, {org, person, role: user.isAdministrator ? 'admin' : 'operator'}))
   } catch (error) {
     log.info({err: error, org}, 'the CRM did not say what a member is there')
   }
+}
+
+/** The CRM took its time: whoever left or became an owner meanwhile is left alone. */
+const takeOver = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}) => {
+  const place = await lockOrg(tx, org)
+  const member = await findMember(tx, {org, person})
+  if (place?.followsCrmRoles && member && member.role !== 'owner') await giveRole(tx, {org, person, role})
 }

@@ -11,7 +11,7 @@ export type Identity = {
   subject: string
   email: string
   name: string
-  crmOrg: {id: string; name: string} | null
+  crmOrg: {id: string; name: string; sandbox: boolean} | null
   crmUser: {id: string; name: string} | null
   isAdministrator: boolean
 }
@@ -90,7 +90,7 @@ const Account = z.object({
   Display_Name: z.string().default(''),
 })
 const Users = z.object({users: z.array(z.object({id: z.string(), full_name: z.string(), profile: z.object({name: z.string()})})).min(1)})
-const Orgs = z.object({org: z.array(z.object({id: z.string(), company_name: z.string()})).min(1)})
+const Orgs = z.object({org: z.array(z.object({id: z.string(), company_name: z.string(), type: z.string().default('production')})).min(1)})
 
 /** The account, and what the CRM says of its user. An account the CRM does not let in is still somebody. */
 export const readIdentity = async (
@@ -111,7 +111,7 @@ export const readIdentity = async (
     subject: `${hosts.dc}:${who.data.ZUID}`,
     email: who.data.Email,
     name: who.data.Display_Name || user?.full_name || who.data.Email,
-    crmOrg: org ? {id: org.id, name: org.company_name} : null,
+    crmOrg: org ? {id: org.id, name: org.company_name, sandbox: org.type.toLowerCase() === 'sandbox'} : null,
     crmUser: user ? {id: user.id, name: user.full_name} : null,
     isAdministrator: user?.profile.name === 'Administrator',
   }

@@ -1,23 +1,47 @@
 import type {Tx} from '../../sql/database.ts'
-import {findMember, hasMembers, keepMember} from '../../sql/members.ts'
+import {findInvited, findMember, hasMembers, isMemberAt, keepMember} from '../../sql/members.ts'
 import {keepOrg} from '../../sql/orgs.ts'
 import {keepPerson} from '../../sql/people.ts'
+import {revokeTokensOf} from '../../sql/tokens.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import type {Identity} from './identity-provider.ts'
+import {assertOwned, recordRole} from './member.ts'
 import type {Role} from './roles.ts'
+import {isStaffNow} from './staff.ts'
 
 export type SignedIn = {person: string; org: string | null; role: Role | null}
 
-/** The person of an identity, and their place in the org of the CRM org they came from; no org where they have none. */
+/**
+ * The person of an identity, and their place in the org of the CRM org they came from. Staff are let into an org they are a member
+ * of already and become nobody's member by signing in: a CRM that lets them in to help has not asked for that. Who has no place there
+ * is where they were invited to, or nowhere: a membership that came from a CRM is worth nothing once that CRM does not let them in.
+ */
 export const admitPerson = async (tx: Tx, {dc, subject, email, name, crmOrg, isAdministrator}: Identity): Promise<SignedIn> => {
   const person = await keepPerson(tx, {id: newId('per'), subject, email, name})
-  if (person.banned) throw new Refusal('BANNED', 'This account has been blocked. Write to support if you think that is a mistake')
-  if (!crmOrg) return {person: person.id, org: null, role: null}
-  const org = await keepOrg(tx, {id: newId('org'), name: crmOrg.name, dc, crmOrgId: crmOrg.id})
+  if (person.bannedAt !== null)
+    throw new Refusal('BANNED', 'This account has been blocked. Write to support if you think that is a mistake')
+  const isStaff = await isStaffNow(tx, person)
+  if (!crmOrg || (isStaff && !(await isMemberAt(tx, {dc, crmOrgId: crmOrg.id, person: person.id}))))
+    return {person: person.id, ...((await findInvited(tx, person.id)) ?? {org: null, role: null})}
+  const {id: crmOrgId, name: orgName, sandbox} = crmOrg
+  const org = await keepOrg(tx, {id: newId('org'), name: orgName, dc, crmOrgId, sandbox})
   const role = await roleIn(tx, {org, person: person.id, isAdministrator})
-  await keepMember(tx, {id: newId('mem'), org: org.id, person: person.id, role})
+  await giveRole(tx, {org: org.id, person: person.id, role})
   return {person: person.id, org: org.id, role}
+}
+
+/**
+ * Makes somebody a member, or gives a member the role they come with: by sign-in, refresh or invitation, so they are the author of the
+ * change. For whoever holds the org's row. API tokens of a membership that ended do not come back to life with a new one.
+ */
+export const giveRole = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}): Promise<void> => {
+  const before = (await findMember(tx, {org, person}))?.role ?? null
+  if (before === role) return
+  if (before === null) await revokeTokensOf(tx, {org, person})
+  await keepMember(tx, {id: newId('mem'), org, person, role})
+  if (before === 'owner') await assertOwned(tx, org)
+  await recordRole(tx, {org, via: 'session', person}, {person, before, after: role})
 }
 
 /** The first member is owner, and an owner stays one. Everybody else is what the CRM says, where the org follows it. */

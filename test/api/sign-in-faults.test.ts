@@ -56,3 +56,22 @@ test('an account without a CRM is somebody, in no org', async t => {
   const again = await own.as(token)('POST', '/auth/session/refresh')
   t.is((await own.as(again.body.token)('GET', '/auth/me')).body.org, null)
 })
+
+test('without a CRM one signs in to where one was invited, and not to where one only came from the CRM', async t => {
+  const own = await world(t)
+  const withoutCrm = async () => {
+    const visit = await beginVisit(own.as(null))
+    const back = await consent(visit)
+    own.crm.faults.add({match: {path: '/crm/v8/*'}, times: 2, action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}})
+    const token: string = messageOf(await comeBack(own.as(null), back, visit.cookie)).token
+    return {token, me: (await own.as(token)('GET', '/auth/me')).body}
+  }
+  t.like((await own.as(await own.signIn())('GET', '/auth/me')).body, {org: {name: 'Example Ltd'}, role: 'owner'})
+  const {token, me} = await withoutCrm()
+  t.is(me.org, null)
+  const {org, token: owner} = await own.makeOrg()
+  const {invitation} = (await own.as(owner)('POST', `/orgs/${org}/invitations`, {email: 'ana@example.org', role: 'builder'})).body
+  await own.as(token)('POST', `/auth/invitations/${invitation.id}/accept`)
+  t.like((await withoutCrm()).me, {org: {id: org}, role: 'builder'})
+  t.like((await own.as(await own.signIn())('GET', '/auth/me')).body, {org: {name: 'Example Ltd'}, role: 'owner'})
+})

@@ -1,5 +1,6 @@
 import test from 'ava'
 import {z} from 'zod'
+import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {beginVisit, comeBack, consent} from '../walk.ts'
 import {type World, world} from '../world.ts'
@@ -24,6 +25,16 @@ const newCrmOrg = (names: string[]) => {
   return {key, emails: users.map(({email}) => email)}
 }
 
+/** Every change of role in the org's history, oldest first; whoever signs in is the author of what it makes of them. */
+const rolesRecorded = async (org: string) =>
+  (await listChanges(house.db, {org, limit: 50}))
+    .filter(
+      ({page, subject, via, target, userName}) =>
+        page === 'members' && subject === 'member.role' && via === 'session' && target === userName,
+    )
+    .map(({target, before, after}) => [target, before, after])
+    .toReversed()
+
 const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')).body
 const walkTo = (user: string, query = {}) =>
   beginVisit(house.as(null), query).then(async visit => ({visit, back: await consent(visit, {user})}))
@@ -45,6 +56,12 @@ test('the second comer is admin by the Administrator profile, operator by any ot
   house.crm.addUser(key, {email: emails[2]!, firstName: 'eva', lastName: 'Test', profile: 'Administrator'})
   t.is((await whoIs(await house.signIn(emails[2]))).role, 'admin', 'as the CRM says today')
   t.is((await whoIs(await house.signIn(emails[1]))).role, 'owner', 'an owner stays one')
+  t.deepEqual(await rolesRecorded(owner.org.id), [
+    ['ben Test', null, 'owner'],
+    ['ana Test', null, 'admin'],
+    ['eva Test', null, 'operator'],
+    ['eva Test', 'operator', 'admin'],
+  ])
 })
 
 test('a role that changes in the CRM is taken over by a refresh, where the org is connected to it', async t => {
@@ -61,6 +78,10 @@ test('a role that changes in the CRM is taken over by a refresh, where the org i
   t.is((await whoIs(await refresh(ben))).role, 'admin', 'a CRM that does not say takes nothing')
   t.is((await whoIs(await refresh(ben))).role, 'operator')
   t.is((await whoIs(await refresh(owner))).role, 'owner')
+  t.deepEqual((await rolesRecorded((await whoIs(owner)).org.id)).slice(2), [
+    ['ben Test', 'operator', 'admin'],
+    ['ben Test', 'admin', 'operator'],
+  ])
 })
 
 test('where the org does not follow the CRM’s roles, they are neither given nor taken', async t => {

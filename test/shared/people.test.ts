@@ -2,6 +2,7 @@ import {randomBytes} from 'node:crypto'
 import test from 'ava'
 import {SignJWT} from 'jose'
 import {findAccounts, findHosts, isApiDomain, listHosts} from '../../shared/crm/hosts.ts'
+import {normaliseAddress} from '../../shared/people/address.ts'
 import {hashSecret, isWellFormed, looksLikeSecret, mintSecret} from '../../shared/people/api-token.ts'
 import {findReturnOrigin, listOrigins} from '../../shared/people/origins.ts'
 import {isAtLeast, lowerOf, ROLES} from '../../shared/people/roles.ts'
@@ -17,6 +18,13 @@ test('a role accepts every higher one', t => {
       t.is(lowerOf(role, needed), ROLES[Math.min(at, rank)]!)
     }
   }
+})
+
+test('an address is compared trimmed and whatever the case of its ASCII letters, and of no others', t => {
+  t.is(normaliseAddress(' Ana.Ruiz@Example.ORG\n'), 'ana.ruiz@example.org')
+  t.is(normaliseAddress('ÅSA@example.org'), 'Åsa@example.org')
+  for (const lookalike of ['\u212a', '\u0130', '\u017f', '\u212b']) t.is(normaliseAddress(lookalike), lookalike)
+  t.is(normaliseAddress(normaliseAddress('Mi\u212aE@x.org')), normaliseAddress('Mi\u212aE@x.org'))
 })
 
 test('a secret has our prefix, 256 random bits and a checksum', t => {
@@ -60,6 +68,7 @@ test('the algorithm, type, issuer and audience are ours or nothing is read', asy
       .setIssuer(iss)
       .setAudience(aud)
       .setSubject('ses_1')
+      .setExpirationTime('1h')
       .sign(key)
   t.is(await readSignedId(ring, 'session', await sign(good)), 'ses_1')
   for (const header of [

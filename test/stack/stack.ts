@@ -94,7 +94,6 @@ const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
   CRM_STANDIN_URL: crmUrl,
   CRM_CLIENT_ID: '1000.LADING',
   CRM_CLIENT_SECRET: 'stand-in-secret',
-  RETURN_ORIGINS: apiUrl,
   LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
   DRAIN_SECONDS: '8',
 })

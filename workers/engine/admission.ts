@@ -5,6 +5,7 @@ import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads
 import type {Context} from './context.ts'
 import {LeaseLost, RunStopped} from './ending.ts'
 import {KINDS, type Kind, type Track} from './row.ts'
+import type {Slot} from './slots.ts'
 import type {Op} from './verdict.ts'
 
 export type Admitted = {batch: number; ops: Op[]; left: Op[]; since: number}
@@ -12,15 +13,24 @@ export type Admitted = {batch: number; ops: Op[]; left: Op[]; since: number}
 /** Seconds a dead owner's last request may still be under way: to leave, to be answered, and some. */
 export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
 
+/** What a batch at the limit has to know of the rest of the pass. */
+export type Beside = {
+  /** Resolves when a step of the pass has ended; throws what ended the pass. */
+  change(): Promise<void>
+  /** Whether rows that are counted already are yet to be sent again. */
+  resending(): boolean
+}
+
 /**
  * Commits the intent to send these rows, or fewer of them where the run's limit leaves room for fewer: then the rest stand in
- * `left`. Waits for settlements while the limit is used up by rows still in flight. Throws RunStopped or LeaseLost.
+ * `left`. While the limit is used up by rows still in flight it waits for them, and leaves its slot to them. Throws RunStopped or
+ * LeaseLost.
  */
-export const admitOps = async (ctx: Context, track: Track, kind: Kind, ops: Op[], settled: () => Promise<void>): Promise<Admitted> => {
-  const sorted = ops.toSorted((a, b) => a.row.number - b.row.number)
+export const admitOps = async (ctx: Context, track: Track, kind: Kind, ops: Op[], slot: Slot, beside: Beside): Promise<Admitted> => {
+  const sorted = ops.toSorted((a, b) => Number(isCounted(b)) - Number(isCounted(a)) || a.row.number - b.row.number)
   let take = sorted.length
   for (;;) {
-    const change = settled()
+    const change = beside.change()
     const chosen = sorted.slice(0, take)
     const batch = ctx.nextBatch()
     const since = performance.now()
@@ -28,12 +38,18 @@ export const admitOps = async (ctx: Context, track: Track, kind: Kind, ops: Op[]
       ctx.lease.renewedSince(since)
       return {batch, ops: chosen, left: sorted.slice(take), since}
     }
-    const room = await findRoom(ctx, track, sorted)
+    const room = await findRoom(ctx, track, sorted, beside)
     if (typeof room === 'object') throw new RunStopped(room)
-    if (room === 0) await change
-    else take = room
+    if (room === 0) {
+      slot.give()
+      await change
+      await slot.again()
+    } else take = room
   }
 }
+
+/** A row sent before and not answered takes no more room. */
+const isCounted = ({row}: Op) => row.silences > 0
 
 /** True when the intent is kept; false when its gate was shut. A lost answer is looked up, so the batch is kept once. */
 const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: number): Promise<boolean> => {
@@ -55,6 +71,8 @@ const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: 
     } catch (error) {
       lease.lost.throwIfAborted()
       if (sqlStateOf(error) === GATE_SHUT) return false
+      // Only this statement, said before, can have kept the batch.
+      if (sqlStateOf(error) === '23505') return true
       if (!isFateUnknown(error) && !isPassing(error)) throw error
       log.warn({err: error}, 'intent again')
     }
@@ -65,9 +83,10 @@ const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: 
 
 /**
  * Why the gate was shut, read under the head's lock so that it stays true: how many of the rows fit (0: wait for what is in
- * flight). With no room and nothing in flight the run has reached its limit: the stop is written here, once.
+ * flight). With no room, nothing in flight and nothing to be sent again the run has reached its limit: the stop is written here,
+ * once.
  */
-const findRoom = (ctx: Context, track: Track, ops: Op[]): Promise<number | Stop> =>
+const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): Promise<number | Stop> =>
   ctx.db.transaction(async tx => {
     const head = await lockHead(tx, {run: ctx.run.no, fence: ctx.lease.fence})
     if (!head) throw new LeaseLost('Another owner took the run')
@@ -77,7 +96,7 @@ const findRoom = (ctx: Context, track: Track, ops: Op[]): Promise<number | Stop>
     const room = head.rowsLimit - head.counted
     const fitting = keys.findIndex((_, at) => keys.slice(0, at + 1).filter(key => fresh.has(key)).length > room)
     if (fitting !== 0) return fitting < 0 ? keys.length : fitting
-    if (head.sendsOpen > 0) return 0
+    if (head.sendsOpen > 0 || resending()) return 0
     const stop = limitStop(head)
     await writeStop(tx, {run: ctx.run.no, stop})
     return stop

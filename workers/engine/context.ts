@@ -10,12 +10,14 @@ import type {Settler} from './settler.ts'
 import type {Slots} from './slots.ts'
 
 /** What every step of one run has at hand. */
-export type Context = {
+export type Context = Offline & {connection: Connection}
+
+/** As long as the CRM is not spoken to. */
+export type Offline = {
   config: Config
   db: Pool
   hot: Hot
   storage: Storage
-  connection: Connection
   run: Run
   chain: number
   /** When the chain's first run was authorised, in ms: a record made before is not the chain's. */

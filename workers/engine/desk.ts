@@ -1,6 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Context} from './context.ts'
-import {RunStopped} from './ending.ts'
+import {RunPaused, RunStopped} from './ending.ts'
 import {type Holds, openHolds} from './holds.ts'
 import {findOurs, type Unmatched} from './match.ts'
 import {backOffMs} from './patience.ts'
@@ -23,6 +23,8 @@ export type Desk = {
   holds: Holds
   filling: Record<Kind, Op[]>
   underWay: Set<Promise<void>>
+  /** Rows counted already that wait to be sent again. */
+  resending: Set<Row>
   change: Change
   failure: {error: unknown} | null
 }
@@ -36,6 +38,7 @@ export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => 
   holds: openHolds(),
   filling: {create: [], update: []},
   underWay: new Set(),
+  resending: new Set(),
   change: openChange(),
   failure: null,
 })
@@ -46,6 +49,7 @@ export const assertGoing = ({failure, ctx}: Desk) => {
   ctx.signal.throwIfAborted()
   const stop = ctx.lease.stopSeen()
   if (stop) throw new RunStopped(stop)
+  if (ctx.lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
 }
 
 /** Rows that hold what they need are planned; the others wait for it. */
@@ -53,7 +57,7 @@ export const place = async (desk: Desk, {rows, failures, unmatched}: Prepared) =
   assertGoing(desk)
   const lost = new Set(unmatched.map(({row}) => row))
   const failed = [
-    ...failures.map(failure => ({...failure, row: {...failure, counted: null}})),
+    ...failures.map(failure => ({...failure, row: {...failure, counted: null, attempt: 0, open: false}})),
     ...unmatched.map(one => ({...one, target: null})),
   ]
   if (failed.length) begin(desk, settleFailures(desk, failed))
@@ -120,11 +124,14 @@ const settleUnsent = async (desk: Desk, settled: Settled, rows: Row[]) => {
   free(desk, rows)
 }
 
-type Failed = {row: Pick<Row, 'key' | 'number' | 'counted'>; code: string; message: string; target: string | null}
+type Failed = {row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'open'>; code: string; message: string; target: string | null}
 
 const settleFailures = async (desk: Desk, failed: Failed[]) => {
   const settled = nothingSettled(null)
-  for (const {row, code, message, target} of failed) enter({track: desk.track, settled}, row, 'failed', {code, message, target, attempt: 0})
+  for (const {row, code, message, target} of failed) {
+    enter({track: desk.track, settled}, row, 'failed', {code, message, target, attempt: row.attempt})
+    if (row.open) settled.closed.push({module: desk.track.module.no, key: row.key})
+  }
   const rows = failed.map(({row}) => row)
   await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
 }
@@ -135,7 +142,7 @@ const leaveAll = ({window}: Desk, rows: Pick<Row, 'number'>[]) => {
 
 /** The rows' holds go, and what waited for them goes on. */
 const free = (desk: Desk, rows: Row[]) => {
-  const freed = rows.flatMap(row => desk.holds.release(row)).filter(row => desk.holds.take(row))
+  const freed = rows.flatMap(row => desk.holds.release(row)).sort((a, b) => a.number - b.number)
   if (freed.length) begin(desk, planRows(desk, freed))
 }
 
@@ -150,9 +157,9 @@ const flush = (desk: Desk, kind: Kind) => {
 }
 
 const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
-  const {ctx, track, window, change} = desk
-  const {next, unsent, ending} = await sendBatch(ctx, track, kind, ops, {leave: row => window.leave(row.number), settled: change.next})
+  const {next, unsent, ending} = await sendBatch(desk.ctx, desk.track, kind, ops, besides(desk))
   if (ending) throw ending
+  for (const row of next.keys()) desk.resending.delete(row)
   for (const op of unsent) fill(desk, kind, op)
   const rows = (step: string) => [...next].filter(([, taken]) => taken === step).map(([row]) => row)
   free(desk, rows('end'))
@@ -162,7 +169,17 @@ const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   if (again.length) begin(desk, sendLater(desk, kind, again))
 }
 
+const besides = (desk: Desk) => ({
+  leave: (row: Row) => desk.window.leave(row.number),
+  resending: () => desk.resending.size > 0,
+  change: () => {
+    assertGoing(desk)
+    return desk.change.next()
+  },
+})
+
 const sendLater = async (desk: Desk, kind: Kind, rows: Row[]) => {
+  for (const row of rows) desk.resending.add(row)
   await sleep(backOffMs(Math.max(...rows.map(({silences}) => silences))), undefined, {signal: desk.ctx.signal})
   for (const row of rows) fill(desk, kind, {row, target: row.decided!.target})
 }

@@ -1,14 +1,17 @@
 export type FaultPoint = 'after_intent' | 'after_send' | 'before_settle' | 'in_close'
 
-let armed: {point: FaultPoint; passes: number} | null = null
+let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals} | null = null
 
-/** Tests let a worker die for real at a named point: `FAULT_POINT=after_send:3` is the third time it is passed. Never set in production. */
+/**
+ * Tests let a worker die for real at a named point: `FAULT_POINT=after_send:3` is the third time it is passed, and
+ * `after_send:3:SIGSTOP` lets it sleep there instead. Never set in production.
+ */
 export const armFault = (setting: string | undefined) => {
-  const [point, passes = '1'] = setting?.split(':') ?? []
-  armed = point ? {point: point as FaultPoint, passes: Number(passes)} : null
+  const [point, passes = '1', signal = 'SIGKILL'] = setting?.split(':') ?? []
+  armed = point ? {point: point as FaultPoint, passes: Number(passes), signal: signal as NodeJS.Signals} : null
 }
 
 export const atPoint = (point: FaultPoint) => {
-  if (armed?.point !== point || --armed.passes > 0) return
-  process.kill(process.pid, 'SIGKILL')
+  if (armed?.point !== point || --armed.passes !== 0) return
+  process.kill(process.pid, armed.signal)
 }

@@ -2,61 +2,53 @@ import type {Row} from './row.ts'
 
 /**
  * Rows that share a match key, a unique value or a record are written one after another, in the order of the file: as if the
- * file were worked row by row. A row holds all it needs or waits for the first thing it lacks.
+ * file were worked row by row. Each key has a line, and a row goes on when it is first in all of its lines; so no row passes
+ * another that waits for a key of both, and none waits for a later one.
  */
 export type Holds = {
-  /** True when the row holds everything; false when it waits. */
+  /** Rows come here in the order of the file. True when the row holds everything it needs; false when it waits. */
   take(row: Row): boolean
-  /** Adds a record to what a holding row holds; false when another row holds it and this one now waits for it. */
+  /** Adds a record to what a holding row needs; false when another row holds it and this one now waits for it. */
   takeRecord(row: Row, recordId: string): boolean
-  /** Gives up all of a row's holds and answers the rows that waited for any of them, in the order of the file. */
+  /** Gives up all of a row's holds and answers the rows that now hold everything, in the order of the file. */
   release(row: Row): Row[]
-  waiting(): number
 }
 
 export const openHolds = (): Holds => {
-  const held = new Map<string, Row>()
   const lines = new Map<string, Row[]>()
-  let waiting = 0
 
-  const wait = (row: Row, key: string) => {
+  /** By row number, behind the one that holds the key. */
+  const join = (row: Row, key: string) => {
     const line = lines.get(key)
-    if (line) line.push(row)
-    else lines.set(key, [row])
-    waiting++
+    if (!line) return void lines.set(key, [row])
+    let at = line.length
+    while (at > 1 && line[at - 1]!.number > row.number) at--
+    line.splice(at, 0, row)
+  }
+  const isFirst = (row: Row) => row.holds.every(key => lines.get(key)![0] === row)
+  const leave = (row: Row, key: string) => {
+    const line = lines.get(key)!
+    line.splice(line.indexOf(row), 1)
+    if (line.length === 0) lines.delete(key)
+    return line
   }
 
   return {
-    waiting: () => waiting,
     take(row) {
-      const blocked = row.holds.find(key => held.has(key) && held.get(key) !== row)
-      if (blocked !== undefined) {
-        wait(row, blocked)
-        return false
-      }
-      for (const key of row.holds) held.set(key, row)
-      return true
+      for (const key of row.holds) join(row, key)
+      return isFirst(row)
     },
     takeRecord(row, recordId) {
       const key = `id=${recordId}`
-      if (held.has(key) && held.get(key) !== row) {
-        wait(row, key)
-        return false
+      if (!row.holds.includes(key)) {
+        join(row, key)
+        row.holds.push(key)
       }
-      held.set(key, row)
-      if (!row.holds.includes(key)) row.holds.push(key)
-      return true
+      return isFirst(row)
     },
     release(row) {
-      const freed: Row[] = []
-      for (const key of row.holds) {
-        if (held.get(key) !== row) continue
-        held.delete(key)
-        freed.push(...(lines.get(key) ?? []))
-        lines.delete(key)
-      }
-      waiting -= freed.length
-      return freed.sort((a, b) => a.number - b.number)
+      const next = new Set(row.holds.flatMap(key => leave(row, key)[0] ?? []))
+      return [...next].filter(isFirst).sort((a, b) => a.number - b.number)
     },
   }
 }

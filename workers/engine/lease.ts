@@ -16,7 +16,10 @@ export type Lease = {
   maySend(since: number): boolean
   /** The stop somebody else wrote, as of the last heartbeat. */
   stopSeen(): Stop | null
-  release(): Promise<void>
+  /** Whether the org was closed, as of the last heartbeat. */
+  orgClosedSeen(): boolean
+  /** `orderly`: the run is laid down, and no failure of its owner is to be counted. */
+  release(orderly: boolean): Promise<void>
 }
 
 type Held = {db: Pool; hot: Hot; run: number; head: Head; seconds: number; log: Log}
@@ -28,6 +31,7 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
   const marginMs = Math.min(2_000, seconds * 250)
   let renewedAt = performance.now()
   let stop = head.stop
+  let orgClosed = false
 
   const beat = async () => {
     const since = performance.now()
@@ -36,6 +40,7 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
       if (!renewed) return lost.abort(new LeaseLost('Another owner took the run'))
       renewedAt = Math.max(renewedAt, since)
       stop = renewed.stop
+      orgClosed = renewed.orgClosed
     } catch (error) {
       log.warn({err: error}, 'heartbeat failed')
       if (performance.now() - renewedAt > seconds * 1000) lost.abort(new LeaseLost('The lease ran out: the database could not be reached'))
@@ -52,9 +57,10 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
     maySend: since =>
       performance.now() - since <= sendWithinMs && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
     stopSeen: () => stop,
-    async release() {
+    orgClosedSeen: () => orgClosed,
+    async release(orderly) {
       await heart.stop()
-      await releaseLease(db, {run, fence})
+      await releaseLease(db, {run, fence, orderly})
     },
   }
 }

@@ -11,22 +11,31 @@ const valuesPerQuery = 50
 export type Unmatched = {row: Row; code: string; message: string}
 
 /**
- * Asks the CRM which records a chunk's rows match: one query for fifty values, every spelling asked as it stands, the answers
- * compared again by our own key. Fills `row.matches`; answers the rows whose value the CRM cannot be asked about.
+ * Asks the CRM which records a chunk's rows match: one query for fifty values, every spelling asked as it stands and without its
+ * spare blanks, the answers compared again by our own key. Fills `row.matches`; answers the rows whose value the CRM cannot be asked about.
  */
 export const matchRows = async (ctx: Context, track: Track, rows: Row[]): Promise<Unmatched[]> => {
   const [first] = track.matchFields
   const asking = rows.filter(({matchKey, decided}) => matchKey && !decided)
   if (!first || asking.length === 0) return []
-  const spellings = [...new Set(asking.map(row => rawOf(row, first.apiName)))]
+  const spellings = [...new Set(asking.flatMap(row => spellingsOf(rawOf(row, first.apiName))))]
   const queries: (string | number)[][] = []
   for (let from = 0; from < spellings.length; from += valuesPerQuery) queries.push(spellings.slice(from, from + valuesPerQuery))
-  const answers = await Promise.all(queries.map(values => query(ctx, track, values)))
+  const answers = await allOf(queries.map(values => query(ctx, track, values)))
   const records = new Map<string, string[]>()
   for (const {key, id} of answers.flatMap(({found}) => found)) records.set(key, [...(records.get(key) ?? []), id])
   for (const row of asking) row.matches = records.get(row.matchKey!.toString('latin1')) ?? []
   return unmatched(asking, first, new Map(answers.flatMap(({unaskable}) => unaskable)))
 }
+
+/** Every one of them ends before this does, so that a pass which ends leaves no call of its own behind. */
+const allOf = async <T>(asked: Promise<T>[]): Promise<T[]> => {
+  await Promise.allSettled(asked)
+  return Promise.all(asked)
+}
+
+const spellingsOf = (raw: string | number): (string | number)[] =>
+  typeof raw === 'number' ? [raw] : [raw, raw.normalize('NFC').trim().replace(/\s+/g, ' ')]
 
 const rawOf = (row: Row, field: string) => {
   const value = row.payload[field]

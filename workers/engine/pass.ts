@@ -6,6 +6,7 @@ import {assertGoing, type Desk, finish, makeRoom, openDesk, type Prepared, place
 import {matchRows} from './match.ts'
 import {readChunks} from './reading.ts'
 import {compose, type Failure, isRow, KINDS, type Row, type Track} from './row.ts'
+import {countedAs} from './takeover.ts'
 
 const chunksAhead = 2
 
@@ -23,6 +24,8 @@ export const runPass = async (ctx: Context, track: Track, lowWater: number): Pro
       await makeRoom(desk)
     }
     await finish(desk)
+  } catch (error) {
+    desk.failure ??= {error}
   } finally {
     await rest(desk)
   }
@@ -66,7 +69,7 @@ const resume = (row: Row, question: Question | undefined): Row => {
     ...row,
     attempt: question.attempt,
     open: true,
-    counted: again ? 'refused' : 'unanswered',
+    counted: countedAs(question.kind),
     silences: again ? 0 : 1,
     decided: again ? null : {kind: question.kind === KINDS.update ? 'update' : 'create', target: question.target},
   }

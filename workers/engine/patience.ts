@@ -2,7 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {CrmError} from '../../shared/crm/error.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {findConnectorState} from '../../sql/connectors.ts'
-import type {Context} from './context.ts'
+import type {Context, Offline} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 
 const longestWaitMs = 10_000
@@ -25,7 +25,7 @@ export const askPatiently = async <T>(ctx: Context, read: () => Promise<T>): Pro
 }
 
 const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
-  if (error instanceof Refusal) throw await endingOf(ctx, error)
+  if (error instanceof Refusal) throw await meaningOf(ctx, error)
   if (!(error instanceof CrmError)) throw error
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
   if (quotaSpent) throw spent()
@@ -40,7 +40,7 @@ export const spent = () =>
   new RunPaused('DAILY_ALLOWANCE_SPENT', "The CRM's API credits of the last 24 hours are used up; the run looks again every minute", 60)
 
 /** What a refusal before sending means for the run: lie down and try again, or stop because the grant has ended. */
-export const endingOf = async ({db, run}: Context, refusal: Refusal) => {
+export const meaningOf = async ({db, run}: Offline, refusal: Refusal) => {
   const seconds = Number(refusal.extra.retryAfterMs ?? 30_000) / 1000
   if (run.connectorId && (await findConnectorState(db, run.connectorId)) !== 'connected') {
     return new RunStopped({

@@ -11,7 +11,7 @@ export type Plan =
  */
 export const plan = (row: Row, {onOne, onMany}: Pick<Track, 'onOne' | 'onMany'>, ours: string[]): Plan => {
   if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
-  const matches = [...new Set([...ours, ...row.matches])].sort()
+  const matches = [...new Set([...ours, ...row.matches])].sort(byAge)
   if (matches.length === 0) return {do: 'create'}
   if (matches.length > 1 && onMany !== 'first') {
     const message = `${matches.length} records match; ${onMany === 'ask' ? 'choose one, then retry' : 'none was written'}`
@@ -22,3 +22,6 @@ export const plan = (row: Row, {onOne, onMany}: Pick<Track, 'onOne' | 'onMany'>,
   if (onOne === 'update') return {do: 'update', target}
   return {do: 'skip', code: 'MATCH_ONE', message: 'The record is there already and was left as it is', recordId: target}
 }
+
+/** The CRM's ids are numbers that grow. */
+const byAge = (a: string, b: string) => a.length - b.length || (a < b ? -1 : 1)

@@ -85,9 +85,11 @@ export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow): Row 
       'ROW_RAGGED',
       `The row has ${cells.length} cells and the header ${track.source.columns.length}: nothing of it was written`,
     )
+  if (isBlank(track, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
   const payload: Record<string, unknown> = {}
-  for (const {field, column, text, clears} of track.fillers) {
-    const cell = column === null ? text : (cells[column] ?? '')
+  for (const filler of track.fillers) {
+    const {field, clears} = filler
+    const cell = cellOf(filler, cells)
     if (cell === CLEAR || (clears && cell.trim() === '')) payload[field.apiName] = null
     else if (cell.trim() !== '') {
       const converted = convert(cell, field)
@@ -95,9 +97,16 @@ export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow): Row 
       payload[field.apiName] = converted.value
     }
   }
-  if (Object.keys(payload).length === 0) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
   return dress(track, key, rowNumber, payload)
 }
+
+/** Nothing of the file is in it: static values and cleared fields alone are no row. */
+const isBlank = ({fillers}: Track, cells: string[]) => {
+  const readsFile = fillers.some(({column}) => column !== null)
+  return fillers.every(filler => (readsFile && filler.column === null) || cellOf(filler, cells).trim() === '')
+}
+
+const cellOf = ({column, text}: Filler, cells: string[]) => (column === null ? text : (cells[column] ?? ''))
 
 const dress = (track: Track, key: string, number: number, payload: Record<string, unknown>): Row => {
   const {matchFields, uniqueFields} = track

@@ -1,6 +1,9 @@
 import {hostname} from 'node:os'
+import type {Crm} from '../../shared/crm/crm.ts'
+import {Refusal} from '../../shared/errors.ts'
 import {Snapshot} from '../../shared/flows/snapshot.ts'
 import type {Log} from '../../shared/log.ts'
+import {isOpenOrg} from '../../sql/orgs.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {findSnapshot} from '../../sql/run-snapshots.ts'
@@ -8,10 +11,11 @@ import {beginRun, findChainStart, findRun, pauseRun, type Run} from '../../sql/r
 import type {Tools} from '../tools.ts'
 import {answerSecondsOf} from './admission.ts'
 import {closeRun} from './close.ts'
-import type {Context} from './context.ts'
+import type {Offline} from './context.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
-import {holdLease} from './lease.ts'
+import {holdLease, type Lease} from './lease.ts'
 import {runPass} from './pass.ts'
+import {meaningOf} from './patience.ts'
 import {layTrack, type Track} from './row.ts'
 import {openSettler} from './settler.ts'
 import {openSlots} from './slots.ts'
@@ -29,62 +33,58 @@ export const carryRun = async (
   {org, id}: {org: string; id: string},
   {signal, log}: {signal: AbortSignal; log: Log},
 ): Promise<Carried> => {
-  const run = await findRun(tools.db, {org, id})
-  if (!run || run.state === 'ended' || run.state === 'authorised') return 'ended'
-  const owner = `${hostname()}:${process.pid}`
-  const head = await takeLease(tools.db, {run: run.no, owner, seconds: tools.config.LEASE_SECONDS})
+  const found = await findRun(tools.db, {org, id})
+  if (!found || isOver(found)) return 'ended'
+  const {config, db, hot} = tools
+  if (!(await isOpenOrg(db, org))) return 'released'
+  const head = await takeLease(db, {run: found.no, owner: `${hostname()}:${process.pid}`, seconds: config.LEASE_SECONDS})
   if (!head) return 'held'
-  const ctx = await openContext(tools, run, head, signal, log)
-  log.info({fence: head.fence, state: run.state}, 'run taken')
+  const lease = holdLease({db, hot, run: found.no, head, seconds: config.LEASE_SECONDS, log})
+  let orderly = false
   try {
-    return await carry(ctx, head)
+    // Another owner may have moved the run on, or ended it, while its lease was waited for.
+    const run = await findRun(db, {org, id})
+    const carried =
+      !run || isOver(run) ? 'ended' : await carry(await openContext(tools, run, {head, lease, drain: signal, log}), tools.crm, head)
+    orderly = true
+    return carried
   } finally {
-    await ctx.lease.release()
+    await lease.release(orderly)
   }
 }
 
-const openContext = async (tools: Tools, run: Run, head: Head, drain: AbortSignal, log: Log): Promise<Context> => {
-  const {config, db, hot, storage, crm} = tools
+const isOver = ({state}: Run) => state === 'ended' || state === 'authorised'
+
+type Taken = {head: Head; lease: Lease; drain: AbortSignal; log: Log}
+
+const openContext = async ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, log}: Taken): Promise<Offline> => {
+  const chain = run.chainNo ?? run.no
+  const stored = await findSnapshot(db, run.snapshotNo!)
+  const chainStart = await findChainStart(db, chain)
   const leaseSeconds = config.LEASE_SECONDS
-  const lease = holdLease({db, hot, run: run.no, head, seconds: leaseSeconds, log})
-  try {
-    const chain = run.chainNo ?? run.no
-    const stored = await findSnapshot(db, run.snapshotNo!)
-    const chainStart = await findChainStart(db, chain)
-    let batch = head.nextBatch
-    return {
-      config,
-      db,
-      hot,
-      storage,
-      connection: await crm.open(run.connectorId!),
-      run,
-      chain,
-      chainStart: Date.parse(chainStart ?? run.authorisedAt),
-      snapshot: Snapshot.parse(stored!.document),
-      lease,
-      settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
-      slots: openSlots(config.CRM_SLOTS),
-      nextBatch: () => batch++,
-      signal: AbortSignal.any([lease.lost, drain]),
-      log,
-    }
-  } catch (error) {
-    await lease.release()
-    throw error
+  let batch = head.nextBatch
+  log.info({fence: head.fence, state: run.state}, 'run taken')
+  return {
+    ...{config, db, hot, storage, run, chain, lease, log},
+    chainStart: Date.parse(chainStart ?? run.authorisedAt),
+    snapshot: Snapshot.parse(stored!.document),
+    settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
+    slots: openSlots(config.CRM_SLOTS),
+    nextBatch: () => batch++,
+    signal: AbortSignal.any([lease.lost, drain]),
   }
 }
 
-const carry = async (ctx: Context, head: Head): Promise<Carried> => {
+const carry = async (ctx: Offline, crm: Crm, head: Head): Promise<Carried> => {
   const tracks = ctx.snapshot.flows.map(flow => layTrack(flow, ctx.snapshot))
   try {
-    const rows = await closeOpenSends(ctx, tracks)
-    if (rows) ctx.log.warn({rows}, 'rows left in flight by the last owner')
-    await writeRows(ctx, tracks, head)
+    await tellOpenSends(ctx, tracks)
+    await writeRows(ctx, crm, tracks, head)
   } catch (error) {
     const ending = endingOf(ctx, error)
-    if (ending instanceof RunStopped) await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
-    else return lieDown(ctx, ending)
+    if (!(ending instanceof RunStopped)) return lieDown(ctx, ending)
+    await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
+    await tellOpenSends(ctx, tracks)
     ctx.log.info({stop: ending.stop}, 'run stopped')
   }
   await closeRun(ctx)
@@ -92,9 +92,16 @@ const carry = async (ctx: Context, head: Head): Promise<Carried> => {
   return 'ended'
 }
 
+/** Nothing is under way here: what is still open was left by the last owner, or by a step of ours that failed. */
+const tellOpenSends = async (ctx: Offline, tracks: Track[]) => {
+  const rows = await closeOpenSends(ctx, tracks)
+  if (rows) ctx.log.warn({rows}, 'rows left in flight')
+}
+
 /** Flow after flow: a flow ends when nothing of it is open. */
-const writeRows = async (ctx: Context, tracks: Track[], head: Head) => {
-  if (ctx.run.state === 'closing') return
+const writeRows = async (offline: Offline, crm: Crm, tracks: Track[], head: Head) => {
+  const {db, run, lease} = offline
+  if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
   if (head.takeovers > mostFruitlessTakeovers) {
     throw new RunStopped({
@@ -102,23 +109,32 @@ const writeRows = async (ctx: Context, tracks: Track[], head: Head) => {
       message: 'Worker after worker failed at this run without a row settled; their logs say why',
     })
   }
-  if (!(await beginRun(ctx.db, {no: ctx.run.no, fence: ctx.lease.fence}))) throw new LeaseLost('Another owner took the run')
-  const cursors = await listCursors(ctx.db, ctx.run.no)
-  for (const {flow, lowWater, done} of cursors) {
+  if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
+  const ctx = {...offline, connection: await connect(offline, crm)}
+  for (const {flow, lowWater, done} of await listCursors(db, run.no)) {
     if (done) continue
     await runPass(ctx, tracks.find(({no}) => no === flow)!, lowWater)
-    await finishFlow(ctx.db, {run: ctx.run.no, flow})
+    await finishFlow(db, {run: run.no, flow})
+  }
+}
+
+/** A connection that is ended or disconnected ends the run; one that cannot be used just now lays it down. */
+const connect = async (ctx: Offline, crm: Crm) => {
+  try {
+    return await crm.open(ctx.run.connectorId!)
+  } catch (error) {
+    throw error instanceof Refusal ? await meaningOf(ctx, error) : error
   }
 }
 
 /** Waits under way end with the signal's own error, so the signal says what happened. */
-const endingOf = ({lease, signal}: Context, error: unknown) => {
+const endingOf = ({lease, signal}: Offline, error: unknown) => {
   if (lease.lost.aborted) return lease.lost.reason
   if (signal.aborted && !(error instanceof RunStopped)) return new Drained('The process was asked to stop')
   return error
 }
 
-const lieDown = async ({db, run, lease, log}: Context, ending: unknown): Promise<Carried> => {
+const lieDown = async ({db, run, lease, log}: Offline, ending: unknown): Promise<Carried> => {
   if (ending instanceof LeaseLost) {
     log.warn({err: ending}, 'lease lost')
     return 'held'

@@ -1,14 +1,16 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
+import type {RecordAnswer} from '../../shared/crm/crm.ts'
+import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {moveDeadline} from '../../sql/ledger.ts'
-import {admitOps, answerSecondsOf} from './admission.ts'
+import {admitOps, answerSecondsOf, type Beside} from './admission.ts'
 import type {Context} from './context.ts'
 import {RunPaused} from './ending.ts'
 import {atPoint} from './fault-point.ts'
-import {backOffMs, endingOf, spent} from './patience.ts'
+import {backOffMs, meaningOf, spent} from './patience.ts'
 import type {Kind, Row, Track} from './row.ts'
 import {nothingSettled} from './settler.ts'
-import {judgeTakes} from './take.ts'
+import {holdSlot, type Slot} from './slots.ts'
+import {type Candidate, judgeTakes, type Take} from './take.ts'
 import {judgeAnswer, type Next, type Op, takeCandidate} from './verdict.ts'
 
 export type Sent = {
@@ -26,19 +28,11 @@ const longestWaitMs = 10_000
 const mostTries = 10
 
 /**
- * The life of one batch: slot, intent, request, slot back, settlement. `leave` is told of each row as its end is written;
- * `settled` resolves when some other batch of the run has been settled.
- */
-export const sendBatch = async (
-  ctx: Context,
-  track: Track,
-  kind: Kind,
-  ops: Op[],
-  on: {leave(row: Row): void; settled(): Promise<void>},
-): Promise<Sent> => {
-  const slot = await holdSlot(ctx)
+ * The life of one batch: slot, intent, request, slot back, settlement. `leave` is told of each row as its end is written. */
+export const sendBatch = async (ctx: Context, track: Track, kind: Kind, ops: Op[], on: Beside & {leave(row: Row): void}): Promise<Sent> => {
+  const slot = await holdSlot(ctx.slots, ctx.signal)
   try {
-    const admitted = await admitOps(ctx, track, kind, ops, on.settled)
+    const admitted = await admitOps(ctx, track, kind, ops, slot, on)
     atPoint('after_intent')
     const answered = await transmit(ctx, track, kind, admitted, slot)
     slot.give()
@@ -47,27 +41,10 @@ export const sendBatch = async (
       await putBack(ctx, track, admitted.batch, admitted.ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
-    const next = await settleAnswers(ctx, track, kind, admitted, answered.answers, on.leave)
-    return {next, unsent: admitted.left, ending: null}
+    const {next, ending} = await settleAnswers(ctx, track, kind, admitted, answered.answers, on.leave)
+    return {next, unsent: admitted.left, ending}
   } finally {
     slot.give()
-  }
-}
-
-type Slot = {give(): void; again(): Promise<void>}
-
-const holdSlot = async ({slots, signal}: Context): Promise<Slot> => {
-  await slots.take(signal)
-  let held = true
-  return {
-    give() {
-      if (held) slots.give()
-      held = false
-    },
-    async again() {
-      await slots.take(signal)
-      held = true
-    },
   }
 }
 
@@ -78,7 +55,8 @@ const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, sin
   let intendedAt = since
   for (let tried = 1; ; tried++) {
     if (!ctx.lease.maySend(intendedAt)) return {unsent: null}
-    const {results} = await write(ctx, track, kind, ops)
+    const results = await write(ctx, track, kind, ops).catch(notSent)
+    if (results instanceof Error) return {unsent: results}
     const declined = await declinedWhole(ctx, results, tried)
     if (!declined) return {answers: results}
     if (declined instanceof Error) return {unsent: declined}
@@ -86,32 +64,43 @@ const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, sin
     try {
       await sleep(declined.waitMs, undefined, {signal: ctx.signal})
       await slot.again()
-    } catch {
+      intendedAt = performance.now()
+      await moveDeadline(ctx.hot, {run: ctx.run.no, batch, fence: ctx.lease.fence, answerSeconds: answerSecondsOf(ctx)})
+    } catch (error) {
+      if (!ctx.signal.aborted) ctx.log.warn({err: error}, 'batch put back')
       return {unsent: null}
     }
-    intendedAt = performance.now()
-    await moveDeadline(ctx.hot, {run: ctx.run.no, batch, fence: ctx.lease.fence, answerSeconds: answerSecondsOf(ctx)})
   }
 }
 
-const write = ({connection, lease}: Context, {module}: Track, kind: Kind, ops: Op[]): Promise<WriteAnswer> =>
-  kind === 'create'
-    ? connection.createRecords(
-        module.apiName,
-        ops.map(({row}) => row.payload),
-        {signal: lease.lost},
-      )
-    : connection.updateRecords(
-        module.apiName,
-        ops.map(({row, target}) => ({...row.payload, id: target!})),
-        {signal: lease.lost},
-      )
+const write = async ({connection, lease}: Context, {module}: Track, kind: Kind, ops: Op[]): Promise<RecordAnswer[]> => {
+  const options = {signal: lease.lost}
+  const {results} =
+    kind === 'create'
+      ? await connection.createRecords(
+          module.apiName,
+          ops.map(({row}) => row.payload),
+          options,
+        )
+      : await connection.updateRecords(
+          module.apiName,
+          ops.map(({row, target}) => ({...row.payload, id: target!})),
+          options,
+        )
+  return results
+}
+
+/** A write fails whole only for what comes before it: Postgres could not be asked for the connection's access. */
+const notSent = (error: unknown): Error => {
+  if (isFateUnknown(error) || isPassing(error)) return error as Error
+  throw error
+}
 
 /** Nothing of the batch was done and all of it may be sent again: how long to wait first, or why to lie down. Null: there are answers to settle. */
 const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: number): Promise<{waitMs: number} | Error | null> => {
   const [first] = results
   if (!first || first.ok) return null
-  if (!first.sent) return endingOf(ctx, first.refusal)
+  if (!first.sent) return meaningOf(ctx, first.refusal)
   if (!results.every(answer => !answer.ok && answer.sent && answer.crm.rateLimited)) return null
   if (first.crm.quotaSpent) return spent()
   const waitMs = backOffMs(tried, first.crm.retryAfterMs)
@@ -138,7 +127,7 @@ const settleAnswers = async (
     const recordId = takeCandidate(kind, op, answers[at]!)
     return recordId === null ? [] : [{row: op.row, recordId}]
   })
-  const takes = await judgeTakes(ctx, track, candidates)
+  const {takes, ending} = await judgeOrPutOff(ctx, track, candidates)
   const settled = nothingSettled(batch)
   const next = new Map<Row, Next>()
   for (const [at, op] of ops.entries()) {
@@ -152,5 +141,14 @@ const settleAnswers = async (
   atPoint('before_settle')
   ctx.lease.lost.throwIfAborted()
   await ctx.settler.settle(settled)
-  return next
+  return {next, ending}
+}
+
+/** What ends the pass here must not lose the answers that are there: those whose record cannot be looked at are put off. */
+const judgeOrPutOff = async (ctx: Context, track: Track, candidates: Candidate[]) => {
+  try {
+    return {takes: await judgeTakes(ctx, track, candidates), ending: null}
+  } catch (error) {
+    return {takes: new Map<Row, Take | 'later'>(candidates.map(({row}) => [row, 'later'])), ending: error as Error}
+  }
 }

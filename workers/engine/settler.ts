@@ -40,18 +40,26 @@ export type Settler = {settle(settled: Settled): Promise<void>; follow(cursor: (
 
 type Opened = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; leaseSeconds: number; answerSeconds: number; log: Log}
 
-/** Runs the T2s of a run one after another, answers that arrive meanwhile together. Each happens once, whatever becomes of the connection. */
+/**
+ * Runs the T2s of a run one after another, answers that arrive meanwhile together. Each happens once, whatever becomes of the
+ * connection. One that fails is the last: its rows have left the window, so a later one would move the cursor past them.
+ */
 export const openSettler = (opened: Opened): Settler => {
   const line: {settled: Settled; resolve(): void; reject(error: unknown): void}[] = []
   let cursor = () => ({flow: 0, lowWater: 0})
   let settleNo = 0
   let written = 0
   let busy = false
+  let broken: {error: unknown} | null = null
 
   const work = async () => {
     busy = true
     while (line.length) {
       const taken = line.splice(0, coalesced)
+      if (broken) {
+        for (const {reject} of taken) reject(broken.error)
+        continue
+      }
       for (const {settled} of taken) settled.leave()
       const parts = taken.map(({settled}) => settled)
       try {
@@ -59,6 +67,7 @@ export const openSettler = (opened: Opened): Settler => {
         settleNo++
         for (const {resolve} of taken) resolve()
       } catch (error) {
+        broken = {error}
         for (const {reject} of taken) reject(error)
       }
       const before = written

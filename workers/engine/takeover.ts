@@ -1,7 +1,7 @@
 import {listSends} from '../../sql/ledger.ts'
 import {listUnsettledKeys} from '../../sql/unsettled.ts'
-import type {Context} from './context.ts'
-import type {Row, Track} from './row.ts'
+import type {Offline} from './context.ts'
+import {KINDS, type Row, type Track} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {enter} from './verdict.ts'
 
@@ -11,10 +11,12 @@ const LOST = 'The worker that sent it was lost before an answer came'
  * What a dead owner had in flight may have been done: its rows are written down as unanswered, in one statement, before anything
  * else is sent. Answers how many rows that were.
  */
-export const closeOpenSends = async (ctx: Context, tracks: Track[]): Promise<number> => {
+export const closeOpenSends = async (ctx: Offline, tracks: Track[]): Promise<number> => {
   const sends = await listSends(ctx.db, ctx.run.no)
   if (sends.length === 0) return 0
-  const open = new Set((await listUnsettledKeys(ctx.db, {run: ctx.run.no})).map(({module, key}) => `${module} ${key}`))
+  const open = new Map(
+    (await listUnsettledKeys(ctx.db, {run: ctx.run.no})).map(({module, key, kind}) => [`${module} ${key}`, countedAs(kind)]),
+  )
   let rows = 0
   for (const send of sends) {
     const settled = nothingSettled(send.batch)
@@ -22,7 +24,7 @@ export const closeOpenSends = async (ctx: Context, tracks: Track[]): Promise<num
     for (const [at, key] of send.keys.entries()) {
       const attempt = send.attempts[at]!
       const number = send.numbers[at]!
-      const counted: Row['counted'] = open.has(`${send.module} ${key}`) ? 'unanswered' : null
+      const counted = open.get(`${send.module} ${key}`) ?? null
       const {flow, module, kind} = send
       const target = send.targets[at]!
       enter({track, settled}, {key, number, counted}, 'unanswered', {attempt, recordId: target, message: LOST})
@@ -33,3 +35,6 @@ export const closeOpenSends = async (ctx: Context, tracks: Track[]): Promise<num
   }
   return rows
 }
+
+/** What a row with an open question is counted as: one that is to be planned again was refused. */
+export const countedAs = (kind: number): NonNullable<Row['counted']> => (kind === KINDS.again ? 'refused' : 'unanswered')

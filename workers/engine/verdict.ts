@@ -16,12 +16,13 @@ const mostSilences = 3
 type Sent = {track: Track; kind: Kind; settled: Settled}
 
 /** Writes down what one answer means for its row, and says where the row goes next. */
-export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {sent: false}>, take: Take | undefined): Next => {
+export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {sent: false}>, take: Take | 'later' | undefined): Next => {
   const {row} = op
   row.attempt++
   if (answer.ok) return succeed(sent, op, answer.recordId)
   if (answer.crm.unanswered) return hearNothing(sent, op, answer.crm)
   const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
+  if (take === 'later') return putOff(sent, op, code, answer.crm)
   if (take?.taken) return takeRecord(sent, op, answer.crm, answer.duplicateOf!)
   if (isMatchFound(sent, row, answer.crm) && answer.duplicateOf) {
     note(sent, row, 'refused', {recordId: op.target, code, message: sayRefusal(answer.crm)})
@@ -73,6 +74,14 @@ const hearNothing = (sent: Sent, op: Op, crm: CrmProblem): Next => {
   note(sent, row, 'unanswered', {recordId: op.target, code: crm.code, message: sayProblem(crm)})
   open(sent, op, KINDS[sent.kind])
   return (sent.kind === 'update' || row.witness) && row.silences < mostSilences ? 'again' : 'end'
+}
+
+/** A lost create's record may be there, and cannot be looked at just now: the question stays open. */
+const putOff = (sent: Sent, op: Op, code: string, crm: CrmProblem): Next => {
+  const message = `${sayRefusal(crm)}. Whether that record is this row's could not be found out`
+  note(sent, op.row, 'unanswered', {recordId: op.target, code, message})
+  open(sent, op, KINDS[sent.kind])
+  return 'again'
 }
 
 /** The CRM knows a record with this row's match value that the search did not find: the row is planned again with it. */
@@ -135,12 +144,15 @@ export const enter = (
     attempt,
     recordId,
     outcome: outcomeNo(outcome),
-    code,
-    message,
+    code: code && plain(code, 100),
+    message: message && plain(message, 1_000),
   })
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome
 }
+
+/** Postgres takes no NUL, and the CRM may say anything at any length. */
+const plain = (text: string, most: number) => text.replaceAll('\0', '\ufffd').slice(0, most)
 
 const add = (counts: Map<number, number>, index: number, change: number) => counts.set(index, (counts.get(index) ?? 0) + change)

@@ -1,0 +1,42 @@
+import type {Middleware} from 'koa'
+import {RateLimiterMemory, RateLimiterRes} from 'rate-limiter-flexible'
+import type {Config} from '../shared/config.ts'
+import {Refusal} from '../shared/errors.ts'
+import type {Caller} from './access.ts'
+
+export type RateLimits = {address(ip: string): Promise<void>; bearer(caller: Pick<Caller, 'session' | 'token'>): Promise<void>}
+
+const windowSeconds = 60
+
+/**
+ * How many requests a minute one address and one bearer may make of this process; 0 sets no limit. Counted in memory: with several
+ * API processes behind one address each counts its own share.
+ */
+export const openRateLimits = ({RATE_PER_ADDRESS, RATE_PER_BEARER}: Pick<Config, 'RATE_PER_ADDRESS' | 'RATE_PER_BEARER'>): RateLimits => {
+  const addresses = openCount(RATE_PER_ADDRESS, 'This address')
+  const bearers = openCount(RATE_PER_BEARER, 'This token or session')
+  return {address: addresses, bearer: ({session, token}) => bearers(token ?? session ?? '')}
+}
+
+const openCount = (points: number, whose: string) => {
+  if (points === 0) return async () => {}
+  const count = new RateLimiterMemory({points, duration: windowSeconds})
+  return async (key: string) => {
+    try {
+      await count.consume(key)
+    } catch (over) {
+      if (!(over instanceof RateLimiterRes)) throw over
+      throw new Refusal('RATE_LIMITED', `${whose} made more than ${points} requests in a minute: slow down`, {
+        retryAfterMs: over.msBeforeNext,
+      })
+    }
+  }
+}
+
+/** Before the bearer is looked at, so that guessing bearers is limited too. Health checks are not counted. */
+export const limitAddresses =
+  (limits: RateLimits): Middleware =>
+  async (ctx, next) => {
+    if (ctx.path !== '/health') await limits.address(ctx.ip)
+    await next()
+  }

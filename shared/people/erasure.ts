@@ -1,0 +1,54 @@
+import type {Pool, Tx} from '../../sql/database.ts'
+import {deleteInvitationsTo} from '../../sql/invitations.ts'
+import {listLastOwned, listOrgsOf, promoteHeir} from '../../sql/last-owners.ts'
+import {lockClosing, setErasing} from '../../sql/org-closing.ts'
+import {lockOrg} from '../../sql/orgs.ts'
+import {deletePerson, lockPerson} from '../../sql/people.ts'
+import {takeStaffAddress} from '../../sql/staff-addresses.ts'
+import {Refusal} from '../errors.ts'
+import {eraseOrg} from '../jobs.ts'
+import {enqueue, type Queue} from '../queue.ts'
+import {normaliseAddress} from './address.ts'
+import {recordStaffAction} from './staff-action.ts'
+
+/** Closes an org for good and sends it to the worker that erases it. Asked again, it answers the job that is at it, or sends another. */
+export const beginOrgErasure = (db: Pool, queue: Queue, {org, reason}: {org: string; reason: string}): Promise<string | null> =>
+  db.transaction(async tx => {
+    const found = await lockClosing(tx, org)
+    if (!found) throw new Refusal('NOT_FOUND', 'No such org, or it is erased already')
+    if (found.erasingAt === null) await recordStaffAction(tx, null, {kind: 'erase', org, reason})
+    await setErasing(tx, org)
+    return enqueue(queue, eraseOrg, {org}, {tx, track: false})
+  })
+
+export type Heir = {org: string; person: string}
+
+/**
+ * Erases a person: memberships, invitations to their address, and with the person's row every name and address of theirs. What they made
+ * stays and names nobody. An org with other members keeps an owner: refused where they are the only one, or by `force` the highest of
+ * the others becomes one.
+ */
+export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boolean; reason?: string | undefined}): Promise<Heir[]> =>
+  db.transaction(async tx => {
+    const person = await lockPerson(tx, id)
+    if (!person) throw new Refusal('NOT_FOUND', 'No such person, or they are erased already')
+    for (const org of await listOrgsOf(tx, id)) await lockOrg(tx, org)
+    const heirs = await settleOwners(tx, id, force)
+    const address = normaliseAddress(person.email)
+    await deleteInvitationsTo(tx, address)
+    await takeStaffAddress(tx, address)
+    await deletePerson(tx, id)
+    await recordStaffAction(tx, null, {kind: 'person.delete', person: id, reason, detail: {heirs}})
+    return heirs
+  })
+
+const settleOwners = async (tx: Tx, person: string, force: boolean): Promise<Heir[]> => {
+  const orgs = await listLastOwned(tx, person)
+  if (orgs.length > 0 && !force) {
+    const says = 'They are the only owner of an org with other members: have somebody made an owner, or send `force`'
+    throw new Refusal('LAST_OWNER', says, {orgs})
+  }
+  const heirs: Heir[] = []
+  for (const {id: org} of orgs) heirs.push({org, person: await promoteHeir(tx, {org, person})})
+  return heirs
+}

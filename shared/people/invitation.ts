@@ -1,0 +1,77 @@
+import {setTimeout as pause} from 'node:timers/promises'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {
+  findInvitation,
+  type InvitationStanding,
+  keepInvitation,
+  readStanding,
+  spendInvitation,
+  withdrawInvitation,
+} from '../../sql/invitations.ts'
+import {lockMember, markInvited} from '../../sql/members.ts'
+import {lockOrg} from '../../sql/orgs.ts'
+import {moveSession} from '../../sql/sessions.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import {normaliseAddress} from './address.ts'
+import {type Actor, rankNow} from './member.ts'
+import {giveRole} from './membership.ts'
+import {isAtLeast, type Role} from './roles.ts'
+
+const lifeDays = 14
+
+/** Asks an address into the actor's org. Whoever is asked a second time has one invitation still, with the second's role and time. */
+export const invite = (db: Pool, actor: Actor, {email, role}: {email: string; role: Role}) =>
+  db.transaction(async tx => {
+    await lockOrg(tx, actor.org)
+    if (!isAtLeast(await rankNow(tx, actor), role)) throw new Refusal('ROLE_REQUIRED', `Only an owner who signed in invites an ${role}`)
+    const {org, person} = actor
+    return keepInvitation(tx, {id: newId('inv'), org, email: normaliseAddress(email), role, person, days: lifeDays})
+  })
+
+export const withdraw = async (db: Pool, {org, id}: {org: string; id: string}) => {
+  const withdrawn = await withdrawInvitation(db, {org, id})
+  if (withdrawn) return withdrawn
+  if (await findInvitation(db, {org, id})) throw refusals.used()
+  throw new Refusal('NOT_FOUND', 'No such invitation')
+}
+
+const tries = 3
+const waitAtMostMs = 25
+
+type Invited = {person: string; email: string; session: string}
+
+/**
+ * Joins the org at the invited role, whatever a member had there before, and moves the session to it. Written only while the membership
+ * is still as it was read; whoever keeps finding another is told so after a few tries, and the invitation stays pending.
+ */
+export const acceptInvitation = async (db: Pool, invited: Invited, id: string): Promise<Role> => {
+  const {person} = invited
+  for (let attempt = 1; attempt <= tries; attempt++) {
+    const read = await readStanding(db, {id, person, email: normaliseAddress(invited.email)})
+    if (!read) throw new Refusal('NOT_FOUND', 'No such invitation')
+    if (read.state !== 'pending') throw refusals[read.state]()
+    if (read.closed) throw new Refusal('ORG_CLOSED', 'This org is closed: the invitation stays for when it opens again', {}, 409)
+    if (await db.transaction(tx => join(tx, invited, {...read, id}))) return read.role
+    await pause(Math.random() * waitAtMostMs)
+  }
+  throw new Refusal('MEMBERSHIP_CHANGING', 'Your membership of this org is being changed just now: try again in a moment')
+}
+
+const refusals = {
+  used: () => new Refusal('INVITATION_USED', 'This invitation was already accepted'),
+  withdrawn: () => new Refusal('INVITATION_WITHDRAWN', 'This invitation was withdrawn: ask for another'),
+  expired: () => new Refusal('INVITATION_EXPIRED', 'This invitation has expired: ask for another'),
+}
+
+/** False, with nothing written, when anything is not as it was read. */
+const join = async (tx: Tx, {person, session}: Invited, {id, org, role, membership}: InvitationStanding & {id: string}) => {
+  const place = await lockOrg(tx, org)
+  const member = await lockMember(tx, {org, person})
+  if (!place || place.closed || (member?.version ?? null) !== membership) return false
+  if (!(await spendInvitation(tx, {id, role}))) return false
+  await giveRole(tx, {org, person, role})
+  await markInvited(tx, {org, person})
+  await moveSession(tx, {id: session, org, role})
+  return true
+}

@@ -1,0 +1,73 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+/** What an org's runs have by the thousand, and the column that says whose it is. A chain is named by its first run. */
+const OF_RUNS = {run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'} as const
+export type OfRuns = keyof typeof OF_RUNS
+export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
+
+/** What an org has by the thousand itself. The rest leaves with its row. */
+export const OF_ORG = ['imports', 'changes', 'jobs'] as const
+
+/** Whoever carries a run of the org writes nothing more: the fence has moved, and the lease never ends. */
+export const holdRuns = (db: Db, org: string) =>
+  db.query(sql.type(z.object({}))`
+    update run_heads set fence = fence + 1, owner = 'erasure', lease_until = 'infinity'
+    where owner is distinct from 'erasure' and run_no in (select run_no from runs where org_id = ${org})`)
+
+/** No file is added from now on: whoever is sending one is refused at its end. */
+export const expireImports = (db: Db, org: string) =>
+  db.query(sql.type(z.object({}))`update imports set state = 'expired' where org_id = ${org} and state <> 'expired'`)
+
+/** Newest first, because a retry points at the run before it. */
+export const listRunNos = (db: Db, {org, limit}: {org: string; limit: number}) =>
+  db.anyFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where org_id = ${org} order by run_no desc limit ${limit}`)
+
+/** At most `limit` rows at a time; answers how many went. */
+export const deleteOfRuns = async (db: Db, {table, runs, limit}: {table: OfRuns; runs: readonly number[]; limit: number}) => {
+  const name = sql.identifier([table])
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    delete from ${name} where ctid = any(array(
+      select ctid from ${name} where ${sql.identifier([OF_RUNS[table]])} = any(${sql.array([...runs], 'int8')}) limit ${limit}))`)
+  return rowCount
+}
+
+/** With the snapshots only they had. */
+export const deleteRuns = async (tx: Tx, runs: readonly number[]) => {
+  const numbers = sql.array([...runs], 'int8')
+  await tx.query(sql.type(z.object({}))`
+    delete from run_snapshots where snapshot_no in (select snapshot_no from runs where run_no = any(${numbers}))`)
+  const {rowCount} = await tx.query(sql.type(z.object({}))`delete from runs where run_no = any(${numbers})`)
+  return rowCount
+}
+
+export const deleteOfOrg = async (db: Db, {table, org, limit}: {table: (typeof OF_ORG)[number]; org: string; limit: number}) => {
+  const name = sql.identifier([table])
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    delete from ${name} where ctid = any(array(select ctid from ${name} where org_id = ${org} limit ${limit}))`)
+  return rowCount
+}
+
+/** A discovery is hundreds of modules: a few at a time. */
+export const deleteDiscoveries = async (db: Db, {org, limit}: {org: string; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    delete from discoveries where id in (
+      select discoveries.id from discoveries join connectors on connectors.id = connector_id where org_id = ${org} limit ${limit})`)
+  return rowCount
+}
+
+export const deleteConnectors = (tx: Tx, org: string) => tx.query(sql.type(z.object({}))`delete from connectors where org_id = ${org}`)
+
+/** Of a token only what tells its bearer that the org is gone. */
+export const blankTokens = (tx: Tx, org: string) =>
+  tx.query(sql.type(z.object({}))`
+    update api_tokens set name = '', prefix = '', person_id = null, last_used_at = null where org_id = ${org}`)
+
+/** And all that is left of it: members, invitations, settings history. Answers whether it was there. */
+export const deleteOrg = async (tx: Tx, org: string) => {
+  const {rowCount} = await tx.query(sql.type(z.object({}))`delete from orgs where id = ${org} and erasing_at is not null`)
+  return rowCount === 1
+}
+
+export const isErasing = (db: Db, org: string) =>
+  db.exists(sql.type(z.object({}))`select from orgs where id = ${org} and erasing_at is not null`)

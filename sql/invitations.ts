@@ -1,0 +1,78 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
+const State = z.enum(['pending', 'expired', 'withdrawn', 'used'])
+const Invitation = z.object({
+  id: z.string(),
+  email: z.string(),
+  role: Role,
+  state: State,
+  invitedBy: z.object({id: z.string(), name: z.string()}).nullable(),
+  createdAt: z.string(),
+  expiresAt: z.string(),
+})
+
+const state = sql.fragment`case when invitations.used_at is not null then 'used' when withdrawn_at is not null then 'withdrawn'
+  when invitations.expires_at <= lading_now() then 'expired' else 'pending' end as state`
+const columns = sql.fragment`invitations.id, invitations.email, invitations.role, ${state},
+  (select jsonb_build_object('id', people.id, 'name', people.name) from people where people.id = invited_by) as "invitedBy",
+  invitations.created_at as "createdAt", invitations.expires_at as "expiresAt"`
+
+type NewInvitation = {id: string; org: string; email: string; role: z.output<typeof Role>; person: string | null; days: number}
+
+/** The one open invitation of this address to the org: a second renews the first, with the role and the time of the second. */
+export const keepInvitation = (db: Db, {id, org, email, role, person, days}: NewInvitation) =>
+  db.one(sql.type(Invitation)`
+    insert into invitations (id, org_id, email, role, invited_by, expires_at)
+    values (${id}, ${org}, ${email}, ${role}, ${person}, lading_now() + make_interval(days => ${days}))
+    on conflict (org_id, email) where withdrawn_at is null and used_at is null
+      do update set role = excluded.role, invited_by = excluded.invited_by, expires_at = excluded.expires_at
+    returning ${columns}`)
+
+/** Every invitation the org ever made, newest first. */
+export const listInvitations = (db: Db, org: string) =>
+  db.any(sql.type(Invitation)`select ${columns} from invitations where org_id = ${org} order by id desc`)
+
+export const findInvitation = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Invitation)`select ${columns} from invitations where org_id = ${org} and id = ${id}`)
+
+/** Null for none and for a used one; withdrawing twice keeps the first time. */
+export const withdrawInvitation = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Invitation)`
+    update invitations set withdrawn_at = coalesce(withdrawn_at, lading_now())
+    where org_id = ${org} and id = ${id} and used_at is null
+    returning ${columns}`)
+
+const Received = z.object({id: z.string(), org: z.object({id: z.string(), name: z.string()}), role: Role, expiresAt: z.string()})
+
+/** What is pending for an address, in every org, newest first. */
+export const listReceived = (db: Db, email: string) =>
+  db.any(sql.type(Received)`
+    select invitations.id, jsonb_build_object('id', orgs.id, 'name', orgs.name) as org, role, expires_at as "expiresAt"
+    from invitations join orgs on orgs.id = org_id
+    where email = ${email} and withdrawn_at is null and used_at is null and expires_at > lading_now()
+    order by invitations.id desc`)
+
+const Standing = z.object({org: z.string(), role: Role, state: State, closed: z.boolean(), membership: z.string().nullable()})
+export type InvitationStanding = z.output<typeof Standing>
+
+/** An invitation to this address, and what it would change: `membership` is the version of the person's membership in the org. */
+export const readStanding = (db: Db, {id, email, person}: {id: string; email: string; person: string}) =>
+  db.maybeOne(sql.type(Standing)`
+    select invitations.org_id as org, invitations.role, ${state}, closed_at is not null as closed, members.xmin::text as membership
+    from invitations
+    join orgs on orgs.id = invitations.org_id
+    left join members on members.org_id = invitations.org_id and members.person_id = ${person}
+    where invitations.id = ${id} and invitations.email = ${email}`)
+
+/** Null unless it is still pending, for this role. */
+export const spendInvitation = (tx: Tx, {id, role}: {id: string; role: z.output<typeof Role>}) =>
+  tx.maybeOne(sql.type(z.object({id: z.string()}))`
+    update invitations set used_at = lading_now()
+    where id = ${id} and role = ${role} and withdrawn_at is null and used_at is null and expires_at > lading_now()
+    returning id`)
+
+/** Whatever became of them. */
+export const deleteInvitationsTo = (tx: Tx, email: string) =>
+  tx.query(sql.type(z.object({}))`delete from invitations where email = ${email}`)

@@ -1,0 +1,25 @@
+import {z} from 'zod'
+import {sql, type Tx} from './database.ts'
+
+const Id = z.object({id: z.string()})
+
+/** In one order, for whoever locks them all. */
+export const listOrgsOf = (tx: Tx, person: string) =>
+  tx.anyFirst(sql.type(Id)`select org_id as id from members where person_id = ${person} order by org_id`)
+
+/** The orgs that would have members and no owner without this person. */
+export const listLastOwned = (tx: Tx, person: string) =>
+  tx.any(sql.type(Id.extend({name: z.string()}))`
+    select orgs.id, orgs.name from members join orgs on orgs.id = org_id
+    where person_id = ${person} and role = 'owner'
+      and exists (select from members other where other.org_id = orgs.id and other.person_id <> ${person})
+      and not exists (select from members other where other.org_id = orgs.id and other.person_id <> ${person} and other.role = 'owner')
+    order by orgs.id`)
+
+/** Makes an owner of the highest of the others, of equals whoever has been there longest. Answers who that is. */
+export const promoteHeir = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.oneFirst(sql.type(Id)`
+    update members set role = 'owner' where id = (
+      select id from members where org_id = ${org} and person_id <> ${person}
+      order by array_position(array['admin', 'builder', 'operator'], role), created_at, id limit 1)
+    returning person_id as id`)

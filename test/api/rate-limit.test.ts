@@ -1,0 +1,34 @@
+import test from 'ava'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+test.before(async t => {
+  here = await world(t, {environment: {RATE_PER_ADDRESS: '40', RATE_PER_BEARER: '10', TRUSTED_PROXIES: '1'}})
+})
+
+const from = (address: string) => ({'x-forwarded-for': address})
+
+test('one bearer too fast is told when to come back; another goes on', async t => {
+  const one = here.as((await here.makeOrg()).token)
+  const other = here.as((await here.makeOrg()).token)
+  for (let n = 0; n < 10; n++) t.is((await one('GET', '/auth/me', undefined, from('10.0.0.1'))).status, 200)
+  const refused = await one('GET', '/auth/me', undefined, from('10.0.0.2'))
+  t.like(refused, {status: 429, body: {code: 'RATE_LIMITED'}})
+  const seconds = Number(refused.headers.get('retry-after'))
+  t.true(seconds >= 1 && seconds <= 60)
+  t.is((await other('GET', '/auth/me', undefined, from('10.0.0.1'))).status, 200)
+})
+
+test('one address too fast is refused before its bearers are looked at; health checks are not counted', async t => {
+  const call = here.as('nobody')
+  for (let n = 0; n < 40; n++) t.is((await call('GET', '/auth/me', undefined, from('10.0.1.1'))).body.code, 'AUTH_REQUIRED')
+  t.is((await call('GET', '/auth/me', undefined, from('10.0.1.1'))).body.code, 'RATE_LIMITED')
+  t.is((await call('GET', '/health', undefined, from('10.0.1.1'))).status, 200)
+  t.is((await call('GET', '/auth/me', undefined, from('10.0.1.2'))).body.code, 'AUTH_REQUIRED')
+})
+
+test('addresses that a client claims in front of the trusted proxy count for nothing', async t => {
+  const call = here.as('nobody')
+  for (let n = 0; n < 40; n++) await call('GET', '/auth/me', undefined, from(`1.2.3.${n}, 10.0.2.1`))
+  t.is((await call('GET', '/auth/me', undefined, from('9.9.9.9, 10.0.2.1'))).body.code, 'RATE_LIMITED')
+})

@@ -1,0 +1,67 @@
+import {createHmac, generateKeyPairSync} from 'node:crypto'
+import test from 'ava'
+import {SignJWT} from 'jose'
+import {signId} from '../../shared/people/signed.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let good: {token: string; header: any; claims: any}
+
+test.before(async t => {
+  here = await world(t)
+  const {token} = await here.makeOrg()
+  const [header, claims] = token
+    .split('.')
+    .slice(0, 2)
+    .map(part => JSON.parse(Buffer.from(part, 'base64url').toString()))
+  good = {token, header, claims}
+})
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const hs256 = (header: object, claims: object, key: string | Buffer) => {
+  const text = `${part(header)}.${part(claims)}`
+  return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`
+}
+const ours = () => here.config.SESSION_KEYS[0]!.key
+const {publicKey, privateKey} = generateKeyPairSync('rsa', {modulusLength: 2048})
+const pem = publicKey.export({type: 'spki', format: 'pem'})
+
+const forgeries: Record<string, () => string | Promise<string>> = {
+  'no algorithm at all': () => `${part({...good.header, alg: 'none'})}.${part(good.claims)}.`,
+  'no algorithm, and the good signature': () => `${part({...good.header, alg: 'none'})}.${part(good.claims)}.${good.token.split('.')[2]}`,
+  'another algorithm under our key': () =>
+    new SignJWT(good.claims).setProtectedHeader({...good.header, alg: 'HS512'}).sign(Buffer.concat([ours(), ours()])),
+  'a public key used as the secret': () => hs256(good.header, good.claims, pem),
+  'a key pair of its own, in the header': () =>
+    new SignJWT(good.claims).setProtectedHeader({...good.header, alg: 'RS256', jwk: publicKey.export({format: 'jwk'})}).sign(privateKey),
+  'a key id nobody knows': () => hs256({...good.header, kid: 'k9'}, good.claims, ours()),
+  'a key id that is a path': () => hs256({...good.header, kid: '../../../dev/null'}, good.claims, ''),
+  'no key id': () => hs256({alg: 'HS256', typ: good.header.typ}, good.claims, ours()),
+  'a header that names a critical extension': () => hs256({...good.header, crit: ['exp']}, good.claims, ours()),
+  'another issuer': () => hs256(good.header, {...good.claims, iss: 'someone'}, ours()),
+  'another audience': () => hs256(good.header, {...good.claims, aud: 'sign-in'}, ours()),
+  'an end that has passed': () => hs256(good.header, {...good.claims, exp: 1_000_000_000}, ours()),
+  'no end': () => hs256(good.header, {...good.claims, exp: undefined}, ours()),
+  'a session that never was': () => hs256(good.header, {...good.claims, sub: 'ses_00000000000000000000000000'}, ours()),
+  'a sign-in state in place of a session': () =>
+    signId(here.config.SESSION_KEYS, 'sign-in', {id: good.claims.sub, expiresAt: new Date(Date.now() + 60_000).toISOString()}),
+  'a changed claim under the old signature': () =>
+    `${good.token.split('.')[0]}.${part({...good.claims, sub: 'ses_x'})}.${good.token.split('.')[2]}`,
+}
+
+for (const [what, forge] of Object.entries(forgeries)) {
+  test(`a session token with ${what} is not taken`, async t => {
+    const {status, body} = await here.as(await forge())('GET', '/auth/me')
+    t.like({status, ...body}, {status: 401, code: 'AUTH_REQUIRED'})
+  })
+}
+
+test('the good token is taken before and after the forgeries', async t => {
+  t.is((await here.as(good.token)('GET', '/auth/me')).status, 200)
+})
+
+test('a token of a megabyte is refused in the envelope', async t => {
+  const {status, body} = await here.as('x'.repeat(1024 ** 2))('GET', '/auth/me')
+  t.is(status, 431)
+  t.is(typeof body.error, 'string')
+})

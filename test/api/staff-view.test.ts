@@ -1,0 +1,206 @@
+import {createServer} from 'node:http'
+import type {AddressInfo} from 'node:net'
+import test, {type ExecutionContext} from 'ava'
+import {createApp, routes} from '../../api/app.ts'
+import {effectOf, type Route, route} from '../../api/route.ts'
+import {sql} from '../../sql/database.ts'
+import {openCalls} from '../client.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let operator: ReturnType<World['as']>
+
+test.before(async t => {
+  house = await world(t)
+  operator = house.as(house.adminToken)
+})
+
+const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
+const actionsOn = async (org: string) => (await operator('GET', `/staff/actions?org=${org}`)).body.actions
+const admitted = [200, undefined]
+const customer = [403, 'ADMIN_REQUIRED']
+
+test('a view is an hour in one org as its admin, and says so', async t => {
+  const own = await world(t)
+  const {org} = await own.makeOrg()
+  const other = await own.makeOrg()
+  const {token, person} = await own.makeStaff()
+  const {status, body} = await own.as(token)('POST', `/staff/orgs/${org}/view`, {write: true, reason: ' ticket 7 '})
+  t.is(status, 201)
+  t.deepEqual(Object.keys(body).sort(), ['expiresAt', 'token'])
+  const lasts = Date.parse(body.expiresAt) - Date.now()
+  t.true(lasts > 59 * 60_000 && lasts <= 60 * 60_000, `${lasts} ms`)
+  const view = own.as(body.token)
+  const me = (await view('GET', '/auth/me')).body
+  t.like(me, {via: 'session', role: 'admin', org: {id: org}, user: {id: person}, staff: false, staffView: {write: true}})
+  t.is((await own.as(await own.openView({org, by: token}))('GET', '/auth/me')).body.staffView.write, false, 'for reading unless asked')
+  t.deepEqual(outcomeOf(await view('GET', `/orgs/${other.org}/tokens`)), [403, 'OTHER_ORG'])
+  t.deepEqual(outcomeOf(await view('GET', '/staff/people')), [403, 'ADMIN_REQUIRED'])
+  t.like((await own.as(other.token)('GET', '/auth/me')).body, {staff: false, staffView: null})
+  await own.ahead('61 minutes')
+  t.deepEqual(outcomeOf(await view('GET', '/auth/me')), [401, 'AUTH_REQUIRED'])
+})
+
+test('a view names who looks and why: no ADMIN_TOKEN, no empty reason, no org that is not there', async t => {
+  const {org, token: owner} = await house.makeOrg()
+  const {token} = await house.makeStaff()
+  const ask = (bearer: string, id: string, body: object) => house.as(bearer)('POST', `/staff/orgs/${id}/view`, body)
+  t.deepEqual(outcomeOf(await ask(house.adminToken, org, {reason: 'x'})), [403, 'SESSION_REQUIRED'])
+  t.deepEqual(outcomeOf(await ask(owner, org, {reason: 'x'})), customer)
+  for (const body of [{}, {reason: ''}, {reason: '  '}, {reason: 'x', write: 'yes'}])
+    t.deepEqual(outcomeOf(await ask(token, org, body)), [400, 'INVALID'], JSON.stringify(body))
+  t.deepEqual(outcomeOf(await ask(token, 'org_none', {reason: 'x'})), [404, 'NOT_FOUND'])
+  t.deepEqual(await actionsOn(org), [])
+})
+
+/** Every route a member may ask, with a body no schema takes, so that what refuses is a gate. */
+const knock = (bearer: string, {method, path}: Route, org: string) =>
+  house.as(bearer)(
+    method.toUpperCase(),
+    path.replace('/:org', `/${org}`).replaceAll(/:\w+/g, 'none'),
+    method === 'get' ? undefined : '{no',
+    {
+      'content-type': 'application/json',
+    },
+  )
+const GATES = ['STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ROLE_REQUIRED', 'AUTH_REQUIRED', 'ORG_CLOSED', 'INTERNAL']
+
+/** What the specification says to a view, by what the route declares. */
+const refusalOf = (one: Route, write: boolean): string | undefined => {
+  const {access} = one
+  if (!('role' in access)) return undefined
+  if (access.sessionOnly === 'person') return 'STAFF_VIEW'
+  if (effectOf(one) !== 'read' && !write) return 'IMPERSONATION_READ_ONLY'
+  if (effectOf(one) === 'money' || effectOf(one) === 'publisher') return 'IMPERSONATION_REFUSED'
+  return access.role === 'owner' ? 'ROLE_REQUIRED' : undefined
+}
+
+for (const write of [false, true]) {
+  test(`every route meets a ${write ? 'write' : 'read-only'} view with the refusal the specification gives, or with none`, async t => {
+    const {org} = await house.makeOrg()
+    const view = await house.openView({org, write})
+    const asked = routes.filter(({access}) => 'role' in access)
+    t.plan(asked.length)
+    for (const one of asked) {
+      const {body, text} = await knock(view, one, org)
+      const told = GATES.includes(body.code) ? body.code : undefined
+      t.is(told, refusalOf(one, write), `${one.method} ${one.path}: ${text}`)
+    }
+  })
+}
+
+test('what acts for a person is exactly refresh, the tokens and the invitations', t => {
+  const person = routes
+    .filter(({access}) => 'role' in access && access.sessionOnly === 'person')
+    .map(({method, path}) => `${method} ${path}`)
+  t.deepEqual(person.sort(), [
+    'delete /orgs/:org/tokens/:id',
+    'post /auth/invitations/:id/accept',
+    'post /auth/session/refresh',
+    'post /orgs/:org/tokens',
+  ])
+})
+
+/** The same app over routes of the kinds that later parts bring. */
+const serve = async (t: ExecutionContext, table: Route[]) => {
+  const server = createServer(createApp(house.tools, {routes: table}).callback())
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+  t.teardown(() => server.close())
+  return openCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+}
+
+test('money and the publisher are closed to a view that may write, and to one that may not as a write', async t => {
+  const paid = route({
+    method: 'post',
+    path: '/orgs/:org/pay',
+    access: {role: 'admin', sessionOnly: true},
+    effect: 'money',
+    handle: () => ({}),
+  })
+  const published = route({method: 'put', path: '/orgs/:org/hand', access: {role: 'admin'}, effect: 'publisher', handle: () => ({})})
+  const unhanded = route({method: 'delete', path: '/orgs/:org/hand', access: {role: 'admin', sessionOnly: true}, handle: () => ({})})
+  const as = await serve(t, [paid, published, unhanded])
+  const {org, token} = await house.makeOrg()
+  const read = as(await house.openView({org}))
+  const write = as(await house.openView({org, write: true}))
+  for (const [method, path, refused] of [
+    ['POST', 'pay', [403, 'IMPERSONATION_REFUSED']],
+    ['PUT', 'hand', [403, 'IMPERSONATION_REFUSED']],
+    ['DELETE', 'hand', admitted],
+  ] as const) {
+    t.deepEqual(outcomeOf(await read(method, `/orgs/${org}/${path}`)), [403, 'IMPERSONATION_READ_ONLY'])
+    t.deepEqual(outcomeOf(await write(method, `/orgs/${org}/${path}`)), [...refused])
+    t.deepEqual(outcomeOf(await as(token)(method, `/orgs/${org}/${path}`)), admitted)
+  }
+})
+
+test('a view of an org that was closed is told that before anything of views', async t => {
+  const {org} = await house.makeOrg()
+  const {token} = await house.makeStaff()
+  const view = house.as(await house.openView({org, write: true, by: token}))
+  await operator('POST', `/staff/orgs/${org}/close`, {reason: 'unpaid'})
+  t.deepEqual(outcomeOf(await view('GET', `/orgs/${org}/tokens`)), [403, 'ORG_CLOSED'])
+  t.deepEqual(outcomeOf(await view('POST', `/orgs/${org}/tokens`, {name: 'x'})), [403, 'ORG_CLOSED'])
+  t.deepEqual(outcomeOf(await view('POST', '/auth/session/refresh')), [403, 'STAFF_VIEW'])
+  t.is((await view('GET', '/auth/me')).status, 200)
+  const again = await house.as(token)('POST', `/staff/orgs/${org}/view`, {reason: 'look'})
+  t.deepEqual(outcomeOf(again), [403, 'ORG_CLOSED'])
+})
+
+test('a view whose org or person is gone is told so', async t => {
+  const gone = await house.makeOrg()
+  const view = await house.openView({org: gone.org})
+  await house.db.query(sql.unsafe`delete from orgs where id = ${gone.org}`)
+  t.deepEqual(outcomeOf(await house.as(view)('GET', '/auth/me')), [401, 'ORG_NOT_FOUND'])
+  const {org} = await house.makeOrg()
+  const {token, person} = await house.makeStaff()
+  const other = await house.openView({org, by: token})
+  await house.db.query(sql.unsafe`delete from people where id = ${person}`)
+  t.deepEqual(outcomeOf(await house.as(other)('GET', '/auth/me')), [401, 'MEMBERSHIP_GONE'])
+  t.deepEqual(outcomeOf(await house.as(token)('GET', '/staff/people')), [401, 'MEMBERSHIP_GONE'])
+})
+
+test('every write in a view is one line that names who and what; reads and refusals are none', async t => {
+  const {org} = await house.makeOrg()
+  const {token, person, name, email} = await house.makeStaff()
+  const view = house.as(await house.openView({org, write: true, by: token}))
+  const path = `/orgs/${org}/invitations`
+  const asked = {'x-request-id': 'ticket-7'}
+  const made = await view('POST', path, {email: 'new@example.org', role: 'operator'}, asked)
+  t.is(made.status, 201)
+  await view('GET', path)
+  t.is((await view('POST', path, {email: 'not an address', role: 'operator'})).status, 400)
+  t.is((await view('DELETE', `${path}/none`)).status, 404)
+  t.is((await view('DELETE', `${path}/${made.body.invitation.id}`)).status, 200)
+  const [removed, written, opened, ...rest] = await actionsOn(org)
+  t.deepEqual(rest, [])
+  t.like(opened, {kind: 'view', reason: 'A test looks', staff: {id: person, name, email}, org, person: null})
+  t.like(opened.detail, {write: true})
+  const route = '/orgs/:org/invitations'
+  t.like(written, {kind: 'write', staff: {id: person, name, email}, org, reason: null})
+  t.deepEqual(written.detail, {method: 'POST', route, request: 'ticket-7', session: opened.detail.session})
+  t.like(removed.detail, {method: 'DELETE', route: `${route}/:id`, session: opened.detail.session})
+})
+
+test('a write that fails in a way nobody foresaw stays in the record', async t => {
+  const failing = route({
+    method: 'post',
+    path: '/orgs/:org/fail',
+    access: {role: 'admin'},
+    handle: () => {
+      throw new Error('half done')
+    },
+  })
+  const as = await serve(t, [failing])
+  const {org} = await house.makeOrg()
+  const view = await house.openView({org, write: true})
+  t.is((await as(view)('POST', `/orgs/${org}/fail`)).status, 500)
+  t.like((await actionsOn(org))[0], {kind: 'write', detail: {route: '/orgs/:org/fail'}})
+})
+
+test('a member’s own writes are no staff action, also when the member is staff', async t => {
+  const {org, token} = await house.makeOrg({email: 'both@staff.example'})
+  await operator('POST', '/staff/people', {email: 'both@staff.example'})
+  t.is((await house.as(token)('POST', `/orgs/${org}/invitations`, {email: 'a@b.example', role: 'operator'})).status, 201)
+  t.deepEqual(await actionsOn(org), [])
+})

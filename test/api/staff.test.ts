@@ -1,0 +1,130 @@
+import test from 'ava'
+import {newId} from '../../shared/ids.ts'
+import {openSession} from '../../shared/people/session.ts'
+import {sql} from '../../sql/database.ts'
+import {keepPerson} from '../../sql/people.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let operator: ReturnType<World['as']>
+
+test.before(async t => {
+  house = await world(t)
+  operator = house.as(house.adminToken)
+})
+
+const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
+const whoIs = async (token: string) => (await house.as(token)('GET', '/auth/me')).body
+const opensBackoffice = async (token: string) => outcomeOf(await house.as(token)('GET', '/staff/people'))
+const admitted = [200, undefined]
+const customer = [403, 'ADMIN_REQUIRED']
+
+let orgs = 0
+/** A CRM org of its own with these users, for people who really sign in. */
+const newCrmOrg = (...names: string[]) => {
+  const key = `staff${++orgs}`
+  const users = names.map(name => ({email: `${name}@${key}.example`, firstName: name, lastName: 'Test', profile: 'Administrator'}))
+  const numbers = {prefix: String(8_700_000 + orgs), zgid: String(40_000 + orgs), licences: 5}
+  house.crm.addOrg({key, companyName: key, edition: 'enterprise', users, modules: [], ...numbers})
+  return users.map(({email}) => email)
+}
+
+test('the operator makes a person staff, and their sessions open the backoffice from the next request on', async t => {
+  const {token, person} = await house.makeOrg({email: 'Ira@Staff.example'})
+  t.deepEqual(await opensBackoffice(token), customer)
+  const {status, body} = await operator('POST', '/staff/people', {email: ' ira@staff.EXAMPLE '})
+  t.is(status, 200)
+  t.deepEqual(body, {person: {id: person, email: 'Ira@Staff.example', name: 'Test Person', awaited: false}})
+  t.deepEqual(await opensBackoffice(token), admitted)
+  t.true((await whoIs(token)).staff)
+  t.deepEqual((await operator('POST', '/staff/people', {email: 'ira@staff.example'})).body, body, 'a second time changes nothing')
+})
+
+test('an address nobody has signed in with waits for its person, and for one alone', async t => {
+  const [email] = newCrmOrg('ida') as [string]
+  const {body} = await operator('POST', '/staff/people', {email: email.toUpperCase()})
+  t.like(body.person, {email, name: null, awaited: true})
+  t.is((await operator('POST', '/staff/people', {email})).body.person.id, body.person.id)
+  const token = await house.signIn(email)
+  t.like(await whoIs(token), {staff: true, org: null, role: null, user: {email}})
+  t.deepEqual(await opensBackoffice(token), admitted)
+  const {people} = (await operator('GET', '/staff/people')).body
+  const same = people.filter((one: {email: string}) => one.email === email)
+  t.is(same.length, 1, 'nobody else is waited for at this address')
+  t.like(same[0], {awaited: false, name: 'ida Test'})
+})
+
+test('staff become nobody’s member by signing in, and stay the members they were', async t => {
+  const [mia, kai] = newCrmOrg('mia', 'kai') as [string, string]
+  const owner = await whoIs(await house.signIn(mia))
+  await operator('POST', '/staff/people', {email: kai})
+  t.like(await whoIs(await house.signIn(kai)), {staff: true, org: null})
+  await operator('POST', '/staff/people', {email: mia})
+  t.like(await whoIs(await house.signIn(mia)), {staff: true, org: owner.org, role: 'owner'})
+})
+
+test('where several people have an address, the operator says which', async t => {
+  const email = 'two@staff.example'
+  const make = (subject: string) => keepPerson(house.db, {id: newId('per'), subject, email, name: subject})
+  const first = await make('us:7')
+  const second = await make('eu:7')
+  const {status, body} = await operator('POST', '/staff/people', {email})
+  t.like({status, code: body.code}, {status: 409, code: 'PERSON_AMBIGUOUS'})
+  t.deepEqual(
+    body.people,
+    [first, second].map(({id, name}) => ({id, name})),
+  )
+  t.is((await operator('POST', '/staff/people', {email, person: second.id})).body.person.id, second.id)
+  const found = (await operator('GET', `/staff/people/search?email=${email}`)).body.people
+  t.deepEqual(
+    found.map(({id, staff, orgs: places}: {id: string; staff: boolean; orgs: object[]}) => [id, staff, places]),
+    [
+      [first.id, false, []],
+      [second.id, true, []],
+    ],
+  )
+  t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {email, person: 'per_none'})), [404, 'NOT_FOUND'])
+})
+
+test('who is no longer staff loses the backoffice and every view at the next request', async t => {
+  const {org} = await house.makeOrg()
+  const {token, person} = await house.makeStaff()
+  const view = await house.openView({org, by: token})
+  t.is((await house.as(view)('GET', `/orgs/${org}/tokens`)).status, 200)
+  t.is((await operator('DELETE', `/staff/people/${person}`)).status, 200)
+  t.deepEqual(await opensBackoffice(token), customer)
+  t.false((await whoIs(token)).staff)
+  t.deepEqual(outcomeOf(await house.as(view)('GET', `/orgs/${org}/tokens`)), [401, 'AUTH_REQUIRED'])
+  t.deepEqual(outcomeOf(await operator('DELETE', `/staff/people/${person}`)), [404, 'NOT_FOUND'])
+  const {body} = await operator('POST', '/staff/people', {email: 'never@staff.example'})
+  t.is((await operator('DELETE', `/staff/people/${body.person.id}`)).status, 200)
+  const {people} = (await operator('GET', '/staff/people')).body
+  t.false(people.some((one: {id: string}) => one.id === body.person.id || one.id === person))
+})
+
+test('a banned staff member is refused in the backoffice and in every view', async t => {
+  const {org} = await house.makeOrg()
+  const {token, person} = await house.makeStaff()
+  const view = await house.openView({org, by: token})
+  await operator('POST', `/staff/people/${person}/ban`, {reason: 'gone'})
+  for (const bearer of [token, view]) t.deepEqual(outcomeOf(await house.as(bearer)('GET', '/auth/me')), [403, 'BANNED'])
+  t.deepEqual(await opensBackoffice(token), [403, 'BANNED'])
+})
+
+test('the backoffice is open to staff whose own org is gone, closed or theirs no more', async t => {
+  const {person, org, token, email} = {...(await house.makeOrg({email: 'lone@staff.example'})), email: 'lone@staff.example'}
+  await operator('POST', '/staff/people', {email, person})
+  await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
+  t.deepEqual(await opensBackoffice(token), admitted)
+  await house.db.query(sql.unsafe`delete from members where person_id = ${person}`)
+  t.deepEqual(await opensBackoffice(token), admitted)
+  t.deepEqual(outcomeOf(await house.as(token)('GET', '/auth/me')), [401, 'MEMBERSHIP_GONE'])
+  await house.db.query(sql.unsafe`delete from orgs where id = ${org}`)
+  t.deepEqual(await opensBackoffice(token), admitted)
+})
+
+test('a session in no org of somebody who is no staff opens nothing', async t => {
+  const {person} = await house.makeOrg()
+  const token = await openSession(house.db, house.config, {person, org: null, role: null})
+  t.deepEqual(await opensBackoffice(token), customer)
+})

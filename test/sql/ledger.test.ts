@@ -1,0 +1,243 @@
+import test from 'ava'
+import {sqlStateOf} from '../../sql/database.ts'
+import {admit, findSend, GATE_SHUT, listSends, refreshStatistics, settle} from '../../sql/ledger.ts'
+import {countAdmissions, findHead, takeLease, writeStop} from '../../sql/run-heads.ts'
+import {listLog} from '../../sql/run-log.ts'
+import {beginRun, created, expireLease, intent, openLedger, readAll, settlement} from '../running.ts'
+
+let here: Awaited<ReturnType<typeof openLedger>>
+test.before(async () => {
+  here = await openLedger('ledger')
+})
+test.after.always(() => here?.close())
+
+/** The statement raises, and not a row of any table differs. */
+const assertShut = async (
+  t: {is(a: unknown, b: unknown, says?: string): void; deepEqual(a: unknown, b: unknown, says?: string): void},
+  says: string,
+  say: () => Promise<unknown>,
+) => {
+  const before = await readAll(here)
+  const state = await say().then(() => 'done', sqlStateOf)
+  t.is(state, GATE_SHUT, says)
+  t.deepEqual(await readAll(here), before, `${says}: nothing changed`)
+}
+
+const logged = async (run: number) => {
+  const entries = await listLog(here.db, {run, after: 0, limit: 100_000})
+  return entries.map(({seq}) => seq)
+}
+const upTo = (count: number) => Array.from({length: count}, (_, n) => n + 1)
+
+test.serial('twelve writers never pass the limit, and what is counted is what was admitted', async t => {
+  const limit = 5_050
+  const {run, fence} = await beginRun(here, {rowsLimit: limit})
+  let batch = 0
+  let row = 1
+  const write = async (size: number): Promise<void> => {
+    const from = row
+    row += size
+    const state = await admit(here.hot, intent({run, fence}, ++batch, from, size)).then(() => null, sqlStateOf)
+    if (state === null) return write(size)
+    if (state !== GATE_SHUT) throw new Error(`${state}`)
+    if (size > 1) return write(Math.ceil(size / 2))
+  }
+  await Promise.all(Array.from({length: 12}, (_, n) => write(60 + n * 3)))
+  const head = await findHead(here.db, run)
+  const sent = (await listSends(here.db, run)).flatMap(({keys}) => keys)
+  t.is(head!.counted, limit)
+  t.is(await countAdmissions(here.db, run), limit)
+  t.is(new Set(sent).size, limit)
+  t.is(head!.nextBatch, Math.max(...(await listSends(here.db, run)).map(({batch}) => batch)) + 1)
+})
+
+test.serial('T1 changes nothing under a moved fence, a stop, an expired lease or for want of room', async t => {
+  const full = await beginRun(here, {rowsLimit: 2})
+  await assertShut(t, 'no room', () => admit(here.hot, intent(full, 1, 1, 3)))
+  const moved = await beginRun(here)
+  await assertShut(t, 'another fence', () => admit(here.hot, intent({...moved, fence: moved.fence + 1}, 1, 1, 3)))
+  const stopped = await beginRun(here)
+  await writeStop(here.db, {run: stopped.run, stop: {stopped: 'CANCELLED', message: 'x'}})
+  await assertShut(t, 'a stop', () => admit(here.hot, intent(stopped, 1, 1, 3)))
+  const expired = await beginRun(here)
+  await expireLease(here, expired.run)
+  await assertShut(t, 'an expired lease', () => admit(here.hot, intent(expired, 1, 1, 3)))
+})
+
+test.serial('a row sent again is counted once', async t => {
+  const {run, fence} = await beginRun(here, {rowsLimit: 3})
+  await admit(here.hot, intent({run, fence}, 1, 1, 3))
+  const again = intent({run, fence}, 2, 1, 3)
+  await admit(here.hot, {...again, rows: again.rows.map(row => ({...row, attempt: 2}))})
+  t.is((await findHead(here.db, run))!.counted, 3)
+  t.is(await countAdmissions(here.db, run), 3)
+})
+
+test.serial('T2 changes nothing under an expired lease, a moved fence, or for a batch that is not there', async t => {
+  const {run, fence} = await beginRun(here)
+  await admit(here.hot, intent({run, fence}, 1, 1, 2))
+  const settled = settlement({run, fence}, 1, {
+    batches: [1],
+    log: [created(1), created(2)],
+    released: [{module: 1, key: 'f.1'}],
+    kept: [{module: 1, key: 'f.2', recordId: 'r2', how: 1, matchKey: null}],
+    opened: [{module: 1, key: 'f.1', flow: 1, number: 1, kind: 0, target: null, witness: true, attempt: 1}],
+    counts: [2],
+    cursor: {flow: 1, lowWater: 2},
+  })
+  await assertShut(t, 'no such batch', () => settle(here.hot, {...settled, batches: [1, 7]}))
+  await assertShut(t, 'another fence', () => settle(here.hot, {...settled, fence: fence + 1}))
+  await assertShut(t, 'another settlement', () => settle(here.hot, {...settled, settleNo: 2}))
+  await expireLease(here, run)
+  await assertShut(t, 'an expired lease', () => settle(here.hot, settled))
+  t.true(await findSend(here.hot, {run, batch: 1}), 'the batch is still open')
+})
+
+test.serial('a stale owner changes nothing once another has taken the run', async t => {
+  const {run, fence} = await beginRun(here)
+  await admit(here.hot, intent({run, fence}, 1, 1, 2))
+  await expireLease(here, run)
+  const next = await takeLease(here.db, {run, owner: 'next', seconds: 60})
+  t.like(next, {fence: fence + 1, nextBatch: 2, takeovers: 2, settleNo: 0})
+  await assertShut(t, 'T1 of the stale owner', () => admit(here.hot, intent({run, fence}, 2, 3, 2)))
+  await assertShut(t, 'T2 of the stale owner', () => settle(here.hot, settlement({run, fence}, 1, {batches: [1], log: [created(1)]})))
+  await settle(here.hot, settlement({run, fence: fence + 1}, 1, {batches: [1], log: [created(1), created(2)]}))
+  t.deepEqual(await logged(run), [1, 2], "the new owner settles the dead one's batch")
+})
+
+test.serial('T2 said again settles once', async t => {
+  const {run, fence} = await beginRun(here)
+  await admit(here.hot, intent({run, fence}, 1, 1, 2))
+  const settled = settlement({run, fence}, 1, {batches: [1], log: [created(1), created(2)], counts: [2]})
+  await settle(here.hot, settled)
+  await assertShut(t, 'said again', () => settle(here.hot, settled))
+  const alone = settlement({run, fence}, 2, {log: [created(3)], counts: [1]})
+  await settle(here.hot, alone)
+  await assertShut(t, 'a settlement without a batch said again', () => settle(here.hot, alone))
+  t.deepEqual(await logged(run), [1, 2, 3])
+  t.like(await findHead(here.db, run), {settleNo: 2, counts: [3]})
+})
+
+test.serial('rows released leave the meter, and make room for others', async t => {
+  const {run, fence} = await beginRun(here, {rowsLimit: 3})
+  await admit(here.hot, intent({run, fence}, 1, 1, 3))
+  await assertShut(t, 'full', () => admit(here.hot, intent({run, fence}, 2, 4, 1)))
+  const released = [1, 2].map(number => ({module: 1, key: `f.${number}`}))
+  await settle(here.hot, settlement({run, fence}, 1, {batches: [1], log: [created(1)], released: [...released, {module: 2, key: 'f.3'}]}))
+  t.is((await findHead(here.db, run))!.counted, 1)
+  t.is(await countAdmissions(here.db, run), 1)
+  await admit(here.hot, intent({run, fence}, 2, 4, 2))
+  await assertShut(t, 'full again', () => admit(here.hot, intent({run, fence}, 3, 6, 1)))
+})
+
+test.serial('two rows may update one record; only one may have made or taken it', async t => {
+  const {run, fence} = await beginRun(here)
+  const claim = (settleNo: number, number: number, how: number) =>
+    settle(
+      here.hot,
+      settlement({run, fence}, settleNo, {
+        log: [created(number)],
+        kept: [{module: 1, key: `f.${number}`, recordId: 'r', how, matchKey: null}],
+      }),
+    )
+  await claim(1, 1, 1)
+  await claim(2, 2, 3)
+  await claim(3, 3, 3)
+  const before = await readAll(here)
+  for (const how of [1, 2]) t.is(await claim(4, 4, how).then(() => null, sqlStateOf), '23505')
+  t.deepEqual(await readAll(here), before)
+  await claim(4, 1, 2)
+  t.deepEqual(await logged(run), [1, 2, 3, 4])
+})
+
+test.serial('a record a row made stays made when the row updates it', async t => {
+  const {run, fence} = await beginRun(here)
+  const keep = (settleNo: number, key: string, how: number) =>
+    settle(here.hot, settlement({run, fence}, settleNo, {kept: [{module: 1, key, recordId: 'r', how, matchKey: null}]}))
+  await keep(1, 'f.1', 1)
+  await keep(2, 'f.1', 3)
+  t.is(await keep(3, 'f.2', 2).then(() => null, sqlStateOf), '23505', 'no other row takes it')
+})
+
+test.serial('a row that comes to another record is found by its newest key', async t => {
+  const {run, fence} = await beginRun(here)
+  const keep = (settleNo: number, recordId: string, key: string) =>
+    settle(here.hot, settlement({run, fence}, settleNo, {kept: [{module: 1, key: 'f.1', recordId, how: 3, matchKey: Buffer.from(key)}]}))
+  await keep(1, 'a', 'old')
+  await keep(2, 'b', 'new')
+  const {rows} = await here.hot.query('select record_id, match_key from chain_rows where chain_no = $1', [run])
+  t.deepEqual(rows, [{record_id: 'b', match_key: Buffer.from('new')}])
+})
+
+test.serial('eight batches in flight and a thousand settlements: no deadlock, no gap, right counts', async t => {
+  const runs = await Promise.all([beginRun(here), beginRun(here)])
+  const settles = 500
+  const size = 5
+  const work = async ({run, fence}: {run: number; fence: number}) => {
+    let batch = 0
+    let settled = Promise.resolve()
+    let settleNo = 0
+    const send = async () => {
+      while (batch < settles) {
+        const mine = ++batch
+        const from = mine * size
+        await admit(here.hot, intent({run, fence}, mine, from, size))
+        const rows = Array.from({length: size}, (_, n) => from + n)
+        // Every tenth row is refused: it leaves the meter by the same statement.
+        const released = rows.filter(number => number % 10 === 0).map(number => ({module: 1, key: `f.${number}`}))
+        const kept = rows.map(number => ({
+          module: 1,
+          key: `f.${number}`,
+          recordId: `r${number}`,
+          how: 1,
+          matchKey: Buffer.from(String(number)),
+        }))
+        const counts = [size - released.length, 0, released.length]
+        settled = settled.then(() =>
+          settle(
+            here.hot,
+            settlement({run, fence}, ++settleNo, {batches: [mine], log: rows.map(number => created(number)), released, kept, counts}),
+          ),
+        )
+        await settled
+      }
+    }
+    await Promise.all([...Array.from({length: 8}, send), refreshStatistics(here.hot)])
+    return run
+  }
+  for (const run of await Promise.all(runs.map(work))) {
+    const head = (await findHead(here.db, run))!
+    const rows = settles * size
+    t.is(head.settleNo, settles)
+    t.deepEqual(await logged(run), upTo(rows))
+    t.deepEqual(head.counts, [rows * 0.9, 0, rows * 0.1])
+    t.is(head.counted, rows * 0.9)
+    t.is(await countAdmissions(here.db, run), rows * 0.9)
+    t.deepEqual(await listSends(here.db, run), [])
+  }
+})
+
+test.serial('a reader beside four writers sees every entry, in order, once', async t => {
+  const {run, fence} = await beginRun(here)
+  const entries = 300
+  let settleNo = 0
+  let number = 0
+  const write = async () => {
+    while (number < entries) {
+      const mine = ++settleNo
+      const count = Math.min(1 + (mine % 4), entries - number)
+      const log = Array.from({length: count}, () => created(++number))
+      // Settlements overtake each other on their way; each waits for its number.
+      while ((await settle(here.hot, settlement({run, fence}, mine, {log})).then(() => null, sqlStateOf)) === GATE_SHUT);
+    }
+  }
+  const seen: number[] = []
+  const read = async () => {
+    while (seen.length < entries) {
+      const page = await listLog(here.db, {run, after: seen.at(-1) ?? 0, limit: 50})
+      seen.push(...page.map(({seq}) => seq))
+    }
+  }
+  await Promise.all([read(), ...Array.from({length: 4}, write)])
+  t.deepEqual(seen, upTo(entries))
+})

@@ -1,0 +1,26 @@
+import {type ChildProcess, spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {fileURLToPath} from 'node:url'
+import type {Config} from '../shared/config.ts'
+
+const entry = fileURLToPath(new URL('../workers/start.ts', import.meta.url))
+
+/** A worker process of its own, as the Procfile starts it: to be killed, stopped and asked to leave. */
+export const startWorker = (config: Config, environment: Record<string, string> = {}): ChildProcess => {
+  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = config
+  return spawn(process.execPath, [entry, 'imports'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      ...{NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!},
+      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), DRAIN_SECONDS: '5', ...environment},
+    },
+  })
+}
+
+export const endWorker = async (worker: ChildProcess) => {
+  if (worker.exitCode !== null || worker.signalCode !== null) return
+  worker.kill('SIGCONT')
+  worker.kill('SIGKILL')
+  await once(worker, 'exit')
+}

@@ -1,0 +1,60 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {plan} from '../../../workers/engine/plan.ts'
+import {row} from './making.ts'
+
+const flow = (onOne: 'update' | 'skip' | 'create', onMany: 'ask' | 'first' | 'skip' = 'ask') => ({onOne, onMany})
+
+test('a row that matches nothing is created, whatever the flow says of matches', t => {
+  for (const onOne of ['update', 'skip', 'create'] as const) t.deepEqual(plan(row(1), flow(onOne), []), {do: 'create'})
+})
+
+test('a row that matches one record updates it, leaves it or makes another', t => {
+  const one = row(1, {matches: ['7']})
+  t.deepEqual(plan(one, flow('update'), []), {do: 'update', target: '7'})
+  t.like(plan(one, flow('skip'), []), {do: 'skip', code: 'MATCH_ONE', recordId: '7'})
+  t.deepEqual(plan(one, flow('create'), []), {do: 'create'})
+})
+
+test("the chain's own record and the CRM's answer are one match when they are one record", t => {
+  t.deepEqual(plan(row(1, {matches: ['7']}), flow('update'), ['7']), {do: 'update', target: '7'})
+})
+
+test("a record only the chain knows of is matched: the CRM's search may not know it yet", t => {
+  t.deepEqual(plan(row(1), flow('update'), ['8']), {do: 'update', target: '8'})
+})
+
+test('several matches are left alone unless the first is asked for', t => {
+  const many = row(1, {matches: ['9', '7']})
+  t.like(plan(many, flow('update', 'ask'), ['8']), {do: 'skip', code: 'MATCH_MANY', recordId: null})
+  t.like(plan(many, flow('update', 'skip'), ['8']), {do: 'skip', code: 'MATCH_MANY', recordId: null})
+  t.deepEqual(plan(many, flow('update', 'first'), ['8']), {do: 'update', target: '7'})
+  t.like(plan(many, flow('skip', 'first'), ['8']), {do: 'skip', code: 'MATCH_ONE', recordId: '7'})
+})
+
+test('the first of several is the oldest: ids are numbers, and grow', t => {
+  t.like(plan(row(1, {matches: ['100', '99']}), flow('update', 'first'), []), {target: '99'})
+})
+
+test('a step already sent is kept, whatever matches now: matched again, a lost create would find its own record', t => {
+  const decided = row(1, {matches: ['7', '8'], decided: {kind: 'create', target: null}})
+  t.deepEqual(plan(decided, flow('skip'), ['9']), {do: 'create'})
+  t.deepEqual(plan({...decided, decided: {kind: 'update', target: '5'}}, flow('skip'), ['9']), {do: 'update', target: '5'})
+})
+
+const ids = fc.array(fc.constantFrom('1', '2', '3'), {maxLength: 4})
+
+test('where the ids come from, and in what order, changes nothing', t => {
+  fc.assert(
+    fc.property(
+      ids,
+      ids,
+      fc.constantFrom('update', 'skip', 'create'),
+      fc.constantFrom('ask', 'first', 'skip'),
+      (found, ours, onOne, onMany) => {
+        const there = plan(row(1, {matches: found}), {onOne, onMany}, ours)
+        t.deepEqual(plan(row(1, {matches: ours.toReversed()}), {onOne, onMany}, found), there)
+      },
+    ),
+  )
+})

@@ -1,0 +1,81 @@
+import test from 'ava'
+import {matchKeyOf} from '../../../shared/flows/match-key.ts'
+import {compose, countAt, isRow, layTrack, type Row} from '../../../workers/engine/row.ts'
+import {field, track} from './making.ts'
+
+const name = field('Name')
+const code = field('Code', {unique: true})
+const size = field('Size', {type: 'integer'})
+const laid = track([name, code, size], {matchFields: [code]})
+
+const read = (cells: string[], ragged = false) => ({rowNumber: 3, cells, ragged})
+const composed = (cells: string[], flow = laid): Row => {
+  const made = compose(flow, read(cells))
+  if (!isRow(made)) throw new Error(made.message)
+  return made
+}
+
+test('a row carries the converted cells, its key and what it must hold alone', t => {
+  const made = composed(['Bolt', 'X-1', '12'])
+  t.like(made, {number: 3, key: 'f.3', payload: {Name: 'Bolt', Code: 'X-1', Size: 12}, witness: true, attempt: 0, silences: 0})
+  t.deepEqual(made.matchKey, matchKeyOf(['X-1'], [code]))
+  t.deepEqual(made.holds, [made.matchKey!.toString('latin1'), 'Code=x-1'])
+})
+
+test('an empty cell leaves its field alone; the clear token clears it, and so does an empty cell where the flow says so', t => {
+  t.deepEqual(composed(['Bolt', ' ', '']).payload, {Name: 'Bolt'})
+  t.deepEqual(composed(['Bolt', '\\N', '\\N']).payload, {Name: 'Bolt', Code: null, Size: null})
+  const clearing = {...laid, fillers: laid.fillers.map(filler => ({...filler, clears: true}))}
+  t.deepEqual(composed(['Bolt', '  ', ''], clearing).payload, {Name: 'Bolt', Code: null, Size: null})
+})
+
+test('a row without a key matches nothing, holds nothing and has no witness', t => {
+  t.like(composed(['Bolt', '', '1']), {matchKey: null, holds: [], witness: false})
+  t.like(composed(['Bolt', '\\N', '1']), {matchKey: null, holds: [], witness: false})
+})
+
+test('spellings of one key hold the same', t => {
+  t.deepEqual(composed(['Bolt', ' x-1 ', '']).holds, composed(['Nut', 'X-1', '']).holds)
+  t.notDeepEqual(composed(['Bolt', 'x-11', '']).holds, composed(['Nut', 'X-1', '']).holds)
+})
+
+test('what cannot be sent fails whole and says which field', t => {
+  t.like(compose(laid, read(['Bolt', 'X-1', 'many'])), {number: 3, key: 'f.3', code: 'INVALID_VALUE', target: 'Size'})
+  t.like(compose(laid, read(['Bolt', 'X-1'], true)), {code: 'ROW_RAGGED', target: null})
+  t.like(compose(laid, read([' ', '', ''])), {code: 'ROW_EMPTY', target: null})
+})
+
+test('a static value fills every row, and a skipped field none', t => {
+  const source = {no: 1, id: 's', label: 's', fileKey: 'k', sha256: '', reader: {}, columns: ['n', 'c'], rows: 1}
+  const module = {no: 1, apiName: 'Things', label: 'Things', fields: [name, code, size]}
+  const fields = [
+    {field: 'Name', mode: 'column' as const, source: 'n', empty: 'leave' as const},
+    {field: 'Code', mode: 'skip' as const, empty: 'leave' as const},
+    {field: 'Size', mode: 'static' as const, staticValue: '4', empty: 'leave' as const},
+  ]
+  const flow = layTrack(
+    {no: 1, sourceNo: 1, moduleNo: 1, flow: {id: 'f', sourceId: 's', module: 'Things', fields}},
+    {sources: [source], modules: [module]},
+  )
+  t.like(flow, {onOne: 'create', onMany: 'skip', matchFields: [], uniqueFields: []})
+  t.deepEqual(composed(['Bolt', 'X-1'], flow).payload, {Name: 'Bolt', Size: 4})
+})
+
+test('a row of which the file says nothing is none, whatever is static or cleared in it', t => {
+  const filled = {...laid, fillers: [...laid.fillers, {field: field('Kind'), column: null, text: 'Imported', clears: false}]}
+  const clearing = {...filled, fillers: filled.fillers.map(filler => ({...filler, clears: true}))}
+  for (const flow of [filled, clearing]) t.like(compose(flow, read(['', ' ', ''])), {code: 'ROW_EMPTY'})
+  t.deepEqual(composed(['', '', '\\N'], filled).payload, {Size: null, Kind: 'Imported'})
+  const fixed = {...filled, fillers: filled.fillers.slice(3)}
+  t.deepEqual(composed(['', '', ''], fixed).payload, {Kind: 'Imported'}, 'a flow that reads no column writes a record a row')
+})
+
+test('the same cells give the same row again', t => {
+  t.deepEqual(composed(['Bolt', 'X-1', '12']), composed(['Bolt', 'X-1', '12']))
+})
+
+test('counts of two modules never meet', t => {
+  const places = [1, 2, 3].flatMap(module => (['created', 'lookup'] as const).map(outcome => countAt(module, outcome)))
+  t.is(new Set(places).size, 6)
+  t.true(countAt(2, 'created') > countAt(1, 'lookup'))
+})

@@ -1,0 +1,165 @@
+import test from 'ava'
+import type {CrmProblem, RecordAnswer} from '../../../shared/crm/crm.ts'
+import {OUTCOMES} from '../../../sql/run-log.ts'
+import {countAt, KINDS, type Kind, type Row} from '../../../workers/engine/row.ts'
+import {nothingSettled} from '../../../workers/engine/settler.ts'
+import type {Take} from '../../../workers/engine/take.ts'
+import {judgeAnswer, takeCandidate} from '../../../workers/engine/verdict.ts'
+import {field, row, track} from './making.ts'
+
+const code = field('Code', {unique: true})
+const flow = track([field('Name'), code], {matchFields: [code]})
+
+const problem = (more: Partial<CrmProblem> = {}): CrmProblem => ({
+  ...{
+    code: 'INVALID_DATA',
+    status: 400,
+    details: null,
+    retryable: false,
+    response: null,
+    unanswered: false,
+    retryAfterMs: null,
+    quotaSpent: false,
+  },
+  ...more,
+})
+type Refused = Extract<RecordAnswer, {sent: true}>
+const refused = (more: Partial<CrmProblem> = {}, duplicateOf: string | null = null): Refused => ({
+  ok: false,
+  sent: true,
+  crm: problem(more),
+  duplicateOf,
+})
+const silence = refused({code: null, status: null, unanswered: true})
+const duplicate = (id: string, name = 'Code') => refused({code: 'DUPLICATE_DATA', details: {api_name: name, duplicate_record: {id}}}, id)
+
+/** Judges answers to one row, one after another, as the sends of one run. */
+const judge = (
+  one: Row,
+  kind: Kind,
+  answers: Exclude<RecordAnswer, {sent: false}>[],
+  {take, target = null, onOne = 'update'}: {take?: Take; target?: string | null; onOne?: 'update' | 'create'} = {},
+) => {
+  const settled = nothingSettled(1)
+  const next = answers.map(answer => judgeAnswer({track: {...flow, onOne}, kind, settled}, {row: one, target}, answer, take))
+  const counts = Object.fromEntries(
+    OUTCOMES.map(outcome => [outcome, settled.counts.get(countAt(1, outcome)) ?? 0]).filter(([, count]) => count),
+  )
+  return {next, settled, counts, log: settled.log.map(({outcome, attempt, code, recordId}) => [OUTCOMES[outcome], attempt, code, recordId])}
+}
+
+test('a record made is logged, kept with its match key and counted', t => {
+  const one = row(1, {matchKey: Buffer.from('k')})
+  const {next, settled, counts, log} = judge(one, 'create', [{ok: true, recordId: '7'}])
+  t.deepEqual(next, ['end'])
+  t.deepEqual(log, [['created', 1, null, '7']])
+  t.deepEqual(settled.kept, [{module: 1, key: 'f.1', recordId: '7', how: 1, matchKey: Buffer.from('k')}])
+  t.deepEqual(counts, {created: 1})
+  t.deepEqual([settled.released, settled.opened, settled.closed], [[], [], []])
+})
+
+test('a refusal releases the row from the meter and is final', t => {
+  const {next, settled, counts, log} = judge(row(1), 'create', [refused()])
+  t.deepEqual([next, log, counts], [['end'], [['refused', 1, 'INVALID_DATA', null]], {refused: 1}])
+  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
+})
+
+test('a refusal without a code carries its status', t => {
+  t.deepEqual(judge(row(1), 'create', [refused({code: null, status: 413})]).log, [['refused', 1, 'HTTP_413', null]])
+})
+
+test('a create nobody answered is sent again where a unique field tells it, and not otherwise', t => {
+  t.deepEqual(judge(row(1, {witness: true}), 'create', [silence]).next, ['again'])
+  const {next, settled} = judge(row(1), 'create', [silence])
+  t.deepEqual(next, ['end'])
+  t.deepEqual([settled.opened.length, settled.released.length], [1, 0], 'an open question, and still counted')
+})
+
+test('three silences end a row unanswered, counted once and still open', t => {
+  const one = row(1, {witness: true})
+  const {next, settled, counts} = judge(one, 'create', [silence, silence, silence])
+  t.deepEqual(next, ['again', 'again', 'end'])
+  t.deepEqual(counts, {unanswered: 1})
+  t.deepEqual(
+    settled.opened.map(({attempt, kind}) => [attempt, kind]),
+    [1, 2, 3].map(attempt => [attempt, KINDS.create]),
+  )
+  t.deepEqual([settled.released, settled.closed], [[], []])
+})
+
+test('an answer after a silence closes the question and takes the place of the guess', t => {
+  const {counts, log, settled} = judge(row(1), 'update', [silence, {ok: true, recordId: '7'}], {target: '7'})
+  t.deepEqual(log, [
+    ['unanswered', 1, null, '7'],
+    ['updated', 2, null, '7'],
+  ])
+  t.deepEqual(counts, {updated: 1})
+  t.deepEqual(settled.closed, [{module: 1, key: 'f.1'}])
+})
+
+test('a refusal after a silence proves nothing: the row stays counted', t => {
+  const {settled, counts} = judge(row(1, {witness: true}), 'create', [silence, refused()])
+  t.deepEqual([settled.released, settled.closed.length, counts], [[], 1, {refused: 1}])
+})
+
+test('a record taken is logged as refused, then as made earlier under the next attempt', t => {
+  const {log, settled, counts, next} = judge(
+    row(1, {witness: true, attempt: 1, silences: 1, counted: 'unanswered', open: true}),
+    'create',
+    [duplicate('7')],
+    {
+      take: {taken: true},
+    },
+  )
+  t.deepEqual(log, [
+    ['refused', 2, 'DUPLICATE_DATA', null],
+    ['created', 3, 'MADE_EARLIER', '7'],
+  ])
+  t.deepEqual([counts, next], [{unanswered: -1, created: 1}, ['end']])
+  t.deepEqual(
+    settled.kept.map(({how}) => how),
+    [2],
+  )
+  t.deepEqual([settled.released, settled.closed.length], [[], 1])
+})
+
+test("a record that is not the row's to take leaves it refused, and says why", t => {
+  const one = row(1, {witness: true, attempt: 1, silences: 1, counted: 'unanswered', open: true})
+  const {settled} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'another'}})
+  t.regex(settled.log[0]!.message!, /somebody else made it/)
+  t.deepEqual(settled.released, [])
+})
+
+test('a duplicate of the match field is planned again with the record the CRM names', t => {
+  const one = row(1, {witness: true})
+  const {next, settled, log} = judge(one, 'create', [duplicate('7')])
+  t.deepEqual([next, log], [['replan'], [['refused', 1, 'DUPLICATE_DATA', null]]])
+  t.deepEqual(one.matches, ['7'])
+  t.deepEqual(
+    settled.opened.map(({kind}) => kind),
+    [KINDS.again],
+  )
+  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
+})
+
+test('any other duplicate is refused', t => {
+  t.deepEqual(judge(row(1), 'create', [duplicate('7', 'Reference')]).next, ['end'])
+  t.deepEqual(judge(row(1), 'create', [duplicate('7')], {onOne: 'create'}).next, ['end'])
+  t.deepEqual(judge(row(1), 'update', [duplicate('7')], {target: '8'}).next, ['end'])
+  t.deepEqual(judge(row(1), 'create', [{...duplicate('7'), duplicateOf: null}]).next, ['end'])
+})
+
+test('only a lost create may take a record', t => {
+  const lost = {row: row(1, {silences: 1}), target: null}
+  t.is(takeCandidate('create', lost, duplicate('7')), '7')
+  t.is(takeCandidate('update', lost, duplicate('7')), null)
+  t.is(takeCandidate('create', {row: row(1), target: null}, duplicate('7')), null)
+  t.is(takeCandidate('create', lost, silence), null)
+  t.is(takeCandidate('create', lost, {ok: true, recordId: '7'}), null)
+})
+
+test('the words of the CRM are kept as the database can keep them', t => {
+  const {settled} = judge(row(1), 'create', [refused({code: 'BAD\0CODE', response: {message: `nul \0 and ${'long '.repeat(2_000)}`}})])
+  t.false(/\0/.test(JSON.stringify(settled.log).replaceAll('\\u0000', '\0')))
+  t.true(settled.log[0]!.message!.length <= 2_000)
+})

@@ -1,0 +1,65 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {openWindow} from '../../../workers/engine/window.ts'
+
+test('an empty window ends where the run left off, then where the reader is', t => {
+  const window = openWindow(7)
+  t.is(window.lowWater(), 7)
+  window.passOver(8)
+  t.is(window.lowWater(), 8)
+})
+
+test('the mark stands below the first row without an end, however many later rows have theirs', t => {
+  const window = openWindow(0)
+  for (const number of [1, 2, 3, 4]) window.enter(number)
+  for (const number of [4, 2, 3]) window.leave(number)
+  t.deepEqual([window.lowWater(), window.size()], [0, 1])
+  window.leave(1)
+  t.deepEqual([window.lowWater(), window.size()], [4, 0])
+})
+
+test('a row sent again from below the mark pulls it down: the ledger never takes it back', t => {
+  const window = openWindow(100)
+  window.enter(40)
+  window.passOver(41)
+  t.is(window.lowWater(), 39)
+  window.leave(40)
+  t.is(window.lowWater(), 100)
+})
+
+/** Rows are read in order, some passed over, and end in any order. */
+const course = fc.record({
+  start: fc.nat({max: 20}),
+  passed: fc.array(fc.boolean(), {maxLength: 60}),
+  picks: fc.array(fc.nat(), {minLength: 60, maxLength: 60}),
+  ahead: fc.array(fc.nat({max: 5}), {minLength: 60, maxLength: 60}),
+})
+
+test('the mark is the highest row below which every row read has its end', t => {
+  fc.assert(
+    fc.property(course, ({start, passed, picks, ahead}) => {
+      const window = openWindow(start)
+      const open: number[] = []
+      let read = start
+      const check = () => {
+        const naive = open.length ? Math.min(...open) - 1 : read
+        if (window.lowWater() !== naive || window.size() !== open.length) throw new Error(`${window.lowWater()} instead of ${naive}`)
+      }
+      for (const [at, isPassed] of passed.entries()) {
+        read++
+        if (isPassed) window.passOver(read)
+        else {
+          window.enter(read)
+          open.push(read)
+        }
+        check()
+        for (let ends = 0; ends < ahead[at]! - 3 && open.length; ends++) {
+          const [number] = open.splice(picks[at]! % open.length, 1)
+          window.leave(number!)
+          check()
+        }
+      }
+    }),
+  )
+  t.pass()
+})

@@ -1,0 +1,109 @@
+import {type ChildProcess, spawnSync} from 'node:child_process'
+import {once} from 'node:events'
+import test from 'ava'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
+import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+test.afterEach.always(async () => {
+  here.crm.release()
+  here.crm.faults.clear()
+  await Promise.all(started.splice(0).map(endWorker))
+})
+
+const start = (environment: Record<string, string> = {}) => {
+  const worker = startWorker(here.config, environment)
+  started.push(worker)
+  return worker
+}
+
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+
+const begin = async (prefix: string, rows: number, flow: object = accounts) => {
+  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return async () => {
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 30)
+    return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
+  }
+}
+
+const dies = async (worker: ChildProcess) => (await once(worker, 'exit'))[1]
+
+test.serial('a row refused and planned again, whose worker then dies, is counted once', async t => {
+  const record = {Account_Name: 'Theirs', Account_Number: 'Ag-1'}
+  here.crm.faults.add({
+    match: creates,
+    times: 1,
+    action: {type: 'foreignCreate', module: 'Accounts', record, user: 'ben@example.org', when: 'before'},
+  })
+  const end = await begin('Ag-', 100)
+  t.is(await dies(start({FAULT_POINT: 'after_intent:2'})), 'SIGKILL')
+  start()
+  const {outcomes, log} = await end()
+  t.deepEqual(outcomes, {created: 99, updated: 1})
+  t.deepEqual(
+    log.filter(({rowNumber}) => rowNumber === 1).map(({outcome, attempt}) => [outcome, attempt]),
+    [
+      ['refused', 1],
+      ['unanswered', 2],
+      ['updated', 3],
+    ],
+  )
+})
+
+test.serial("a create lost with its worker is never matched as another's record: it is created, not skipped", async t => {
+  const end = await begin('Sk-', 300, {...accounts, match: {by: ['Account_Number'], onOne: 'skip', onMany: 'skip'}})
+  t.is(await dies(start({FAULT_POINT: 'after_send:2'})), 'SIGKILL')
+  start()
+  const {outcomes, finals, log} = await end()
+  t.deepEqual(outcomes, {created: 300})
+  t.true(countBy(log, ({code}) => String(code)).MADE_EARLIER! >= 100)
+  assertOnce(here.crm, 'Sk-', finals)
+})
+
+test.serial("a dead worker's request that the CRM works on after its successor's makes no second record", async t => {
+  here.crm.faults.add({match: {...creates, nth: 2}, times: 1, action: {type: 'hold', when: 'before'}})
+  const end = await begin('Ol-', 300)
+  const worker = start()
+  await until(here.crm.held, held => held > 0)
+  await endWorker(worker)
+  start()
+  const {outcomes, finals} = await end()
+  t.deepEqual(outcomes, {created: 300})
+  here.crm.release()
+  await until(
+    () => here.crm.inFlight('example'),
+    calls => calls === 0,
+  )
+  assertOnce(here.crm, 'Ol-', finals)
+})
+
+test.serial('a worker that falls asleep between intent and request sends nothing when it wakes', async t => {
+  const end = await begin('Sl-', 500)
+  const sleeper = start({FAULT_POINT: 'after_intent:3:SIGSTOP'})
+  await until(
+    () => spawnSync('ps', ['-o', 'stat=', '-p', String(sleeper.pid)]).stdout.toString(),
+    state => state.startsWith('T'),
+  )
+  start()
+  const {outcomes, finals} = await end()
+  t.deepEqual(outcomes, {created: 500})
+  const sent = () => here.crm.journal({}).filter(({method, path}) => method === 'POST' && path === creates.path).length
+  const before = sent()
+  sleeper.kill('SIGCONT')
+  sleeper.kill('SIGTERM')
+  t.deepEqual(await once(sleeper, 'exit'), [0, null])
+  t.is(sent(), before)
+  assertOnce(here.crm, 'Sl-', finals)
+})

@@ -1,0 +1,131 @@
+import test, {type ExecutionContext} from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {startWorkers} from '../../workers/start.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
+import {assertAccounted, assertOnce} from '../oracle.ts'
+import {openPostgresProxy} from '../postgres-proxy.ts'
+import {until} from '../until.ts'
+import {world} from '../world.ts'
+
+/** The workers reach Postgres through a wire that loses statements, or only their answers. */
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+
+const rows = 600
+
+/** Queues a run of rows of their own; `work` starts the workers behind a wire of their own. */
+const begin = async (t: ExecutionContext, prefix: string, flow: object = accounts) => {
+  const proxy = await openPostgresProxy(here.config.DATABASE_URL!)
+  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const work = async () => {
+    const workers = await startWorkers(['imports'], {...here.config, DATABASE_URL: proxy.url})
+    t.teardown(async () => {
+      proxy.mend()
+      await workers.stop()
+      await proxy.close()
+    })
+  }
+  const end = async () => {
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 30)
+    return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
+  }
+  return {id: run.id as string, proxy, work, end}
+}
+
+const fenceOf = (id: string) =>
+  here.db.oneFirst(sql.type(z.object({fence: z.number()}))`select fence from run_heads join runs using (run_no) where id = ${id}`)
+
+type Loss = [string, Parameters<Awaited<ReturnType<typeof openPostgresProxy>>['lose']>[1]?]
+const losses: [string, Loss[]][] = [
+  ['the answers to intents', [['admit', {nth: 2, times: 2}]]],
+  ['intents that Postgres never hears of', [['admit', {nth: 2, times: 2, when: 'before'}]]],
+  ['the answers to settlements', [['settle', {nth: 2, times: 2}]]],
+  ['settlements that Postgres never hears of', [['settle', {nth: 1, times: 2, when: 'before'}]]],
+  [
+    'the answer to an intent, and the questions after it',
+    [
+      ['admit', {nth: 2}],
+      ['find-send', {times: 3, when: 'before'}],
+    ],
+  ],
+  ['answers of every kind', [['admit', {nth: 3}], ['settle', {nth: 2}], ['renew-lease']]],
+]
+
+for (const [at, [what, statements]] of losses.entries()) {
+  test.serial(`lost on the wire, ${what}: every row is sent once, written once and logged once`, async t => {
+    const {id, proxy, work, end} = await begin(t, `W${at}-`)
+    for (const [statement, loss] of statements) proxy.lose(statement, loss)
+    await work()
+    const {outcomes, finals, log, run} = await end()
+    t.true(proxy.lost(statements[0]![0]) > 0)
+    t.deepEqual(outcomes, {created: rows})
+    t.is(log.length, rows, 'nothing was taken for unanswered')
+    t.is(run.rowsWritten, rows)
+    assertOnce(here.crm, `W${at}-`, finals)
+    t.is(await fenceOf(id), 1)
+  })
+}
+
+test.serial('a lost look at what the chain wrote costs the pass, and no row', async t => {
+  const {proxy, work, end} = await begin(t, 'Wf-')
+  proxy.lose('find-matches', {nth: 2})
+  await work()
+  const {outcomes, finals} = await end()
+  t.is(proxy.lost('find-matches'), 1)
+  t.deepEqual(outcomes, {created: rows})
+  assertOnce(here.crm, 'Wf-', finals)
+})
+
+test.serial("a batch that cannot be sent for want of the connection's access is put back: nobody calls it unanswered", async t => {
+  const {proxy, work, end} = await begin(t, 'Wg-', {
+    module: 'Accounts',
+    fields: [{field: 'Account_Name', mode: 'column', source: 'number'}],
+  })
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts', nth: 2}, times: 1, action: 'expireToken'})
+  proxy.lose('from grants where', {nth: 2, times: 4, when: 'before'})
+  await work()
+  const {outcomes, log} = await end()
+  t.true(proxy.lost('from grants where') > 0)
+  t.deepEqual([outcomes, log.length], [{created: rows}, rows])
+})
+
+test.serial('an intent that is committed while it is asked for again is kept once', async t => {
+  const {id, proxy, work, end} = await begin(t, 'Wt-', {...accounts, match: undefined})
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'hold', when: 'after'}})
+  await work()
+  await until(here.crm.held, held => held > 0)
+  const lock = await here.hot.connect()
+  await lock.query('begin')
+  await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [id])
+  await until(
+    () => waiting('with admitted%'),
+    count => count > 0,
+  )
+  // Its connection goes; at the server the statement waits on.
+  const before = await waiting('with admitted%')
+  proxy.sever('admit')
+  await until(
+    () => waiting('with admitted%'),
+    count => count > before,
+  )
+  await lock.query('commit')
+  lock.release()
+  here.crm.release()
+  const {outcomes, log} = await end()
+  t.deepEqual([outcomes, log.length], [{created: rows}, rows])
+})
+
+const waiting = async (text: string) => {
+  const {rows} = await here.hot.query(
+    `select from pg_stat_activity where wait_event_type = 'Lock' and query like $1 and datname = current_database()`,
+    [text],
+  )
+  return rows.length
+}

@@ -1,0 +1,73 @@
+import {eraseOrg} from '../shared/jobs.ts'
+import {recordStaffAction} from '../shared/people/staff-action.ts'
+import type {Tx} from '../sql/database.ts'
+import {
+  blankTokens,
+  deleteConnectors,
+  deleteDiscoveries,
+  deleteOfOrg,
+  deleteOfRuns,
+  deleteOrg,
+  deleteRuns,
+  expireImports,
+  holdRuns,
+  isErasing,
+  listRunNos,
+  OF_ORG,
+  ofRuns,
+} from '../sql/erasure.ts'
+import {type Work, worker} from './worker.ts'
+
+const runsPerLook = 100
+const rowsPerDelete = 10_000
+const discoveriesPerDelete = 20
+
+/**
+ * Erases an org that was marked for it: first nobody writes for it any more, then its rows leave in pieces small enough to hold nothing
+ * up, then its files, and the org itself last. Each step finds what is there, so an attempt that broke off is simply begun again.
+ */
+export default worker(eraseOrg, {concurrency: 1}, async ({org}, work) => {
+  const {db, storage, log} = work
+  if (!(await isErasing(db, org))) return {rows: 0}
+  await holdRuns(db, org)
+  await expireImports(db, org)
+  const rows = (await eraseRuns(work, org)) + (await eraseRest(work, org))
+  await storage.removeAll(org)
+  await db.transaction(tx => eraseOrgItself(tx, {org, rows}))
+  log.info({org, rows}, 'org erased')
+  return {rows}
+})
+
+const eraseRuns = async (work: Work, org: string): Promise<number> => {
+  const {db} = work
+  let rows = 0
+  for (;;) {
+    const runs = await listRunNos(db, {org, limit: runsPerLook})
+    if (runs.length === 0) return rows
+    for (const table of ofRuns) rows += await inPieces(work, rowsPerDelete, limit => deleteOfRuns(db, {table, runs, limit}))
+    rows += await db.transaction(tx => deleteRuns(tx, runs))
+  }
+}
+
+const eraseRest = async (work: Work, org: string): Promise<number> => {
+  const {db} = work
+  let rows = 0
+  for (const table of OF_ORG) rows += await inPieces(work, rowsPerDelete, limit => deleteOfOrg(db, {table, org, limit}))
+  return rows + (await inPieces(work, discoveriesPerDelete, limit => deleteDiscoveries(db, {org, limit})))
+}
+
+/** Until a piece was not full. Between two of them the process may be asked to stop: another one goes on. */
+const inPieces = async ({signal}: Work, limit: number, take: (limit: number) => Promise<number>): Promise<number> => {
+  for (let rows = 0; ; ) {
+    signal.throwIfAborted()
+    const gone = await take(limit)
+    rows += gone
+    if (gone < limit) return rows
+  }
+}
+
+const eraseOrgItself = async (tx: Tx, {org, rows}: {org: string; rows: number}) => {
+  await deleteConnectors(tx, org)
+  await blankTokens(tx, org)
+  if (await deleteOrg(tx, org)) await recordStaffAction(tx, null, {kind: 'erased', org, detail: {rows}})
+}
