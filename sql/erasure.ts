@@ -19,9 +19,8 @@ export const holdRuns = (db: Db, org: string) =>
 export const expireImports = (db: Db, org: string) =>
   db.query(sql.type(z.object({}))`update imports set state = 'expired' where org_id = ${org} and state <> 'expired'`)
 
-/** Newest first, because a retry points at the run before it. */
 export const listRunNos = (db: Db, {org, limit}: {org: string; limit: number}) =>
-  db.anyFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where org_id = ${org} order by run_no desc limit ${limit}`)
+  db.anyFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where org_id = ${org} order by id limit ${limit}`)
 
 /** At most `limit` rows at a time; answers how many went. */
 export const deleteOfRuns = async (db: Db, {table, runs, limit}: {table: OfRuns; runs: readonly number[]; limit: number}) => {

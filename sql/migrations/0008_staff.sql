@@ -46,4 +46,6 @@ alter table chain_rows
   add constraint chain_rows_chain_no_fkey foreign key (chain_no) references runs on delete cascade;
 alter table runs
   drop constraint runs_snapshot_no_fkey,
-  add constraint runs_snapshot_no_fkey foreign key (snapshot_no) references run_snapshots on delete set null;
+  add constraint runs_snapshot_no_fkey foreign key (snapshot_no) references run_snapshots on delete set null,
+  drop constraint runs_retry_of_fkey,
+  add constraint runs_retry_of_fkey foreign key (retry_of) references runs on delete set null;

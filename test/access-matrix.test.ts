@@ -1,0 +1,187 @@
+import test, {type ExecutionContext} from 'ava'
+import {routes} from '../api/app.ts'
+import type {Route} from '../api/route.ts'
+import {ROLES, type Role} from '../shared/people/roles.ts'
+import {openSession} from '../shared/people/session.ts'
+import {sql} from '../sql/database.ts'
+import {type Row, rows} from './access-rows.ts'
+import {type World, world} from './world.ts'
+
+/** Every route × every kind of bearer: the code and status the specification gives, told in its order. */
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+const nameOf = ({method, path}: Route) => `${method.toUpperCase()} ${path}`
+
+test('every route has a row that says who may, and every row a route', t => {
+  t.deepEqual(routes.map(nameOf).sort(), Object.keys(rows).sort())
+})
+
+/** What a bearer stands for, as far as the gates ask. `refused`: what it is told wherever a bearer is read. */
+type Bearer = {
+  token: string | null
+  org: string
+  role?: Role | null
+  api?: true
+  refused?: [number, string]
+  state?: 'banned' | 'closed' | 'other org' | 'no org'
+  view?: 'read' | 'write'
+  staff?: true
+  operator?: true
+}
+
+const GATES = new Set([
+  ...['AUTH_REQUIRED', 'TOKEN_REVOKED', 'TOKEN_EXPIRED', 'ORG_NOT_FOUND', 'MEMBERSHIP_GONE', 'BANNED', 'NO_ORG', 'OTHER_ORG', 'ORG_CLOSED'],
+  ...['SESSION_REQUIRED', 'ROLE_REQUIRED', 'STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ADMIN_REQUIRED', 'INTERNAL'],
+])
+type Told = [number, string] | 'let in'
+
+/** The order of refusals, as the specification and the house plan have it. */
+const expectedAt = (row: Row, path: string, bearer: Bearer): Told => {
+  if (row.who === 'everybody') return 'let in'
+  if (row.who === 'staff' || row.who === 'operator with ADMIN_TOKEN') return expectedInside(row, bearer)
+  if (bearer.operator || bearer.token === null) return [401, 'AUTH_REQUIRED']
+  if (bearer.refused) return bearer.refused
+  if (bearer.state === 'banned') return [403, 'BANNED']
+  if (bearer.state === 'no org') return row.anyOrg ? 'let in' : [403, 'NO_ORG']
+  if (bearer.state === 'other org' && path.includes('/:org')) return [403, 'OTHER_ORG']
+  if (bearer.state === 'closed' && !row.anyOrg) return [403, 'ORG_CLOSED']
+  if ((row.person || row.session) && bearer.api) return [403, 'SESSION_REQUIRED']
+  if (bearer.view && row.person) return [403, 'STAFF_VIEW']
+  if (bearer.view === 'read' && row.effect !== 'read') return [403, 'IMPERSONATION_READ_ONLY']
+  if (bearer.view && (row.effect === 'money' || row.effect === 'publisher')) return [403, 'IMPERSONATION_REFUSED']
+  return ROLES.indexOf(bearer.role!) >= ROLES.indexOf(row.who) ? 'let in' : [403, 'ROLE_REQUIRED']
+}
+
+/** Rule 10: no bearer, a customer's session and an API token are 403, what nobody knows is 401. */
+const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_TOKEN'}>, bearer: Bearer): Told => {
+  if (bearer.operator) return 'session' in row ? [403, 'SESSION_REQUIRED'] : 'let in'
+  if (bearer.token === null) return [403, 'ADMIN_REQUIRED']
+  if (bearer.refused) return bearer.refused
+  if (bearer.state === 'banned') return [403, 'BANNED']
+  return bearer.staff && row.who === 'staff' ? 'let in' : [403, 'ADMIN_REQUIRED']
+}
+
+/** A body no schema takes, so that whoever is let in is refused by the schema at the latest. */
+const knock = (route: Route, {token, org}: Bearer) =>
+  house.as(token)(
+    route.method.toUpperCase(),
+    route.path.replace('/:org', `/${org}`).replaceAll(/:\w+/g, 'none'),
+    route.method === 'get' ? undefined : '{not json',
+    {'content-type': 'application/json'},
+  )
+
+const walk = async (t: ExecutionContext, bearer: Bearer) => {
+  const told = await Promise.all(
+    routes.map(async route => {
+      const {status, body} = await knock(route, bearer)
+      const code = typeof body === 'object' ? (body?.code ?? null) : null
+      return [nameOf(route), GATES.has(code) ? [status, code] : 'let in'] as const
+    }),
+  )
+  const expected = routes.map(route => [nameOf(route), expectedAt(rows[nameOf(route)]!, route.path, bearer)] as const)
+  t.deepEqual(Object.fromEntries(told), Object.fromEntries(expected))
+}
+
+const run = (text: string, value: string) => house.db.query({...sql.unsafe``, sql: text, values: [value]} as never)
+const mint = async ({org, token}: {org: string; token: string}) =>
+  (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'm'})).body.secret
+const AUTH: [number, string] = [401, 'AUTH_REQUIRED']
+
+const bearers: Record<string, () => Promise<Bearer>> = {
+  'no bearer': async () => ({token: null, org: 'org_none'}),
+  garbage: async () => ({token: 'garbage.and.more', org: 'org_none', refused: AUTH}),
+  'a session that is over': async () => {
+    const home = await house.makeOrg()
+    await run('update sessions set expires_at = lading_now() where person_id = $1', home.person)
+    return {...home, refused: AUTH}
+  },
+  ...Object.fromEntries(ROLES.map(role => [`a session of rank ${role}`, async () => ({...(await house.makeOrg({role})), role})])),
+  'an API token': async () => {
+    const home = await house.makeOrg()
+    return {...home, token: await mint(home), role: 'admin', api: true}
+  },
+  'a revoked API token': async () => {
+    const home = await house.makeOrg()
+    const token = await mint(home)
+    await run('update api_tokens set revoked_at = lading_now() where org_id = $1', home.org)
+    return {...home, token, refused: [401, 'TOKEN_REVOKED']}
+  },
+  'an expired API token': async () => {
+    const home = await house.makeOrg()
+    const token = await mint(home)
+    await run('update api_tokens set expires_at = lading_now() where org_id = $1', home.org)
+    return {...home, token, refused: [401, 'TOKEN_EXPIRED']}
+  },
+  ...Object.fromEntries(
+    (
+      [
+        ['org', 'delete from orgs where id = $1', 'ORG_NOT_FOUND'],
+        ['member', 'delete from members where org_id = $1', 'MEMBERSHIP_GONE'],
+        ['person', 'delete from people where id in (select person_id from members where org_id = $1)', 'MEMBERSHIP_GONE'],
+      ] as const
+    ).map(([what, text, code]) => [
+      `an API token whose ${what} is gone`,
+      async () => {
+        const home = await house.makeOrg()
+        const token = await mint(home)
+        await run(text, home.org)
+        return {...home, token, refused: [401, code]} as Bearer
+      },
+    ]),
+  ),
+  'a staff view for reading': async () => {
+    const {org} = await house.makeOrg()
+    return {token: await house.openView({org}), org, role: 'admin', view: 'read'}
+  },
+  'a staff view that may write': async () => {
+    const {org} = await house.makeOrg()
+    return {token: await house.openView({org, write: true}), org, role: 'admin', view: 'write'}
+  },
+  'a staff view of a closed org': async () => {
+    const {org} = await house.makeOrg()
+    const token = await house.openView({org})
+    await run('update orgs set closed_at = lading_now() where id = $1', org)
+    return {token, org, role: 'admin', view: 'read', state: 'closed'}
+  },
+  'a staff session': async () => ({token: (await house.makeStaff()).token, org: 'org_none', staff: true, state: 'no org'}),
+  ADMIN_TOKEN: async () => ({token: house.adminToken, org: 'org_none', operator: true}),
+  'a banned person': async () => {
+    const home = await house.makeOrg()
+    await run('update people set banned_at = lading_now() where id = $1', home.person)
+    return {...home, role: 'owner', state: 'banned'}
+  },
+  'an API token of a banned person': async () => {
+    const home = await house.makeOrg()
+    const token = await mint(home)
+    await run('update people set banned_at = lading_now() where id = $1', home.person)
+    return {...home, token, role: 'admin', api: true, state: 'banned'}
+  },
+  'a session in no org': async () => {
+    const {person} = await house.makeOrg()
+    return {token: await openSession(house.db, house.config, {person, org: null, role: null}), org: 'org_none', state: 'no org'}
+  },
+  'a session of a closed org': async () => {
+    const home = await house.makeOrg()
+    await run('update orgs set closed_at = lading_now() where id = $1', home.org)
+    return {...home, role: 'owner', state: 'closed'}
+  },
+  'an API token of a closed org': async () => {
+    const home = await house.makeOrg()
+    const token = await mint(home)
+    await run('update orgs set closed_at = lading_now() where id = $1', home.org)
+    return {...home, token, role: 'admin', api: true, state: 'closed'}
+  },
+  'a session of another org': async () => {
+    const [mine, theirs] = await Promise.all([house.makeOrg(), house.makeOrg()])
+    return {token: mine.token, org: theirs.org, role: 'owner', state: 'other org'}
+  },
+  'an API token of another org': async () => {
+    const [mine, theirs] = await Promise.all([house.makeOrg(), house.makeOrg()])
+    return {token: await mint(mine), org: theirs.org, role: 'admin', api: true, state: 'other org'}
+  },
+}
+
+for (const [what, make] of Object.entries(bearers)) test(what, async t => walk(t, await make()))

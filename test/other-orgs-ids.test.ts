@@ -1,0 +1,116 @@
+import test from 'ava'
+import {routes} from '../api/app.ts'
+import type {Route} from '../api/route.ts'
+import {newId} from '../shared/ids.ts'
+import type {Answered} from './client.ts'
+import {accountRows, accounts, ok, openOrg, runImport} from './importing.ts'
+import {type World, world} from './world.ts'
+
+/** Another org's id answers byte for byte as an id nobody has: there is no telling what exists elsewhere. */
+let house: World
+type Ids = Record<string, string>
+let mine: Ids
+let theirs: Ids
+let call: Awaited<ReturnType<typeof openOrg>>['call']
+
+test.before(async t => {
+  house = await world(t, {workers: ['imports', 'discovery']})
+  const [one, other] = [await openOrg(house, 'ana@example.org'), await openOrg(house, 'zoe@other.example')]
+  mine = await fill(one)
+  theirs = await fill(other)
+  call = one.call
+})
+
+/** One of everything an id can name. */
+const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
+  const of = (path: string) => `/orgs/${org.org}/${path}`
+  const {token} = await ok(org.call('POST', of('tokens'), {name: 'ids'}), 201)
+  const {invitation} = await ok(org.call('POST', of('invitations'), {email: 'new@example.org', role: 'operator'}), 201)
+  const {members} = await ok(org.call('GET', of('members')), 200)
+  const {job} = await ok(org.call('POST', of('discovery/run'), {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  const {run, path, source} = await runImport(org, {csv: accountRows(3, org.org.slice(-4)), flow: accounts})
+  const [, , , , importId] = path.split('/')
+  return {
+    ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
+    ...{imports: importId!, sources: source.id, runs: run.id},
+  }
+}
+
+/** The collection a parameter's id comes from is the word before it in the path. */
+const parametersOf = ({path}: Route) =>
+  [...path.matchAll(/\/([\w.-]+)\/:(\w+)/g)]
+    .map(([, collection, name]) => ({collection: collection!, name: name!}))
+    .filter(({name}) => name !== 'org')
+
+const nobodys = (collection: string) =>
+  collection === 'jobs' ? crypto.randomUUID() : newId(({imports: 'imp', sources: 'src', runs: 'run'}[collection] ?? 'tok') as 'tok')
+
+const pathWith = (route: Route, strange: string, id: string) =>
+  parametersOf(route)
+    .reduce<string>((path, {collection, name}) => path.replace(`:${name}`, name === strange ? id : mine[collection]!), route.path)
+    .replace(':org', mine.org!)
+
+/** All of an answer that could tell: status, headers but the request's own, and body. */
+const seen = ({status, headers, text}: Answered, id: string) => {
+  const own = ['date', 'x-request-id', 'connection', 'keep-alive']
+  return {status, headers: [...headers].filter(([name]) => !own.includes(name)), text: text.replaceAll(id, 'THE ID')}
+}
+
+const knock = async (route: Route, path: string, id: string, body: unknown = BODIES[`${route.method} ${route.path}`] ?? {}) =>
+  seen(await call(route.method.toUpperCase(), path, route.method === 'get' ? undefined : body), id)
+
+/** What the schemas ask for, so that it is the id that is refused. */
+const BODIES: Record<string, unknown> = {
+  'patch /orgs/:org/members/:id': {role: 'operator'},
+  'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: 's', module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}],
+  'post /orgs/:org/imports/:id/sources': 'name\nx\n',
+}
+
+const guarded = routes.filter(route => 'role' in route.access && parametersOf(route).length > 0)
+
+for (const route of guarded) {
+  for (const {collection, name} of parametersOf(route)) {
+    test(`${route.method} ${route.path}: :${name}`, async t => {
+      const foreign = theirs[collection]
+      t.truthy(foreign, `a test has one of ${collection}`)
+      const random = nobodys(collection)
+      const answers = [
+        await knock(route, pathWith(route, name, foreign!), foreign!),
+        await knock(route, pathWith(route, name, random), random),
+      ]
+      t.deepEqual(answers[0], answers[1])
+      t.true([400, 404].includes(answers[0]!.status), answers[0]!.text)
+    })
+  }
+}
+
+/** Ids in bodies and queries, which the paths do not show. */
+const elsewhere: [string, (id: string) => [string, string, unknown?], string][] = [
+  ['connectorId of a new import', id => ['POST', `/orgs/${mine.org}/imports`, {connectorId: id}], 'connector'],
+  ['connectorId of a discovery', id => ['POST', `/orgs/${mine.org}/discovery/run`, {connectorId: id}], 'connector'],
+  ['connector of the latest discovery', id => ['GET', `/orgs/${mine.org}/discovery/latest?connector=${id}`], 'connector'],
+  ['importId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: id}], 'imports'],
+  ['connectorId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: id}], 'connector'],
+  ['runId of a run', id => ['POST', `/orgs/${mine.org}/imports/${mine.imports}/runs`, {runId: id}], 'runs'],
+  ['run of a results file', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${id}`], 'runs'],
+  [
+    'source of a results file',
+    id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${mine.runs}&source=${id}`],
+    'sources',
+  ],
+  ['sourceId of a flow', id => ['PUT', `/orgs/${mine.org}/imports/${mine.imports}/flows`, flowOver(id)], 'sources'],
+  ['orgId of a tie to production', id => ['PUT', `/orgs/${mine.org}/production`, {orgId: id}], 'org'],
+]
+const flowOver = (sourceId: string) => [{id: 'f', sourceId, module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}]
+
+for (const [what, ask, collection] of elsewhere) {
+  test(what, async t => {
+    const random = nobodys(collection)
+    const [foreign, unknown] = [
+      seen(await call(...ask(theirs[collection]!)), theirs[collection]!),
+      seen(await call(...ask(random)), random),
+    ]
+    t.deepEqual(foreign, unknown)
+    t.true(foreign.status >= 400 && foreign.status < 500, foreign.text)
+  })
+}
