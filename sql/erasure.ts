@@ -15,10 +15,6 @@ export const holdRuns = (db: Db, org: string) =>
     update run_heads set fence = fence + 1, owner = 'erasure', lease_until = 'infinity'
     where owner is distinct from 'erasure' and run_no in (select run_no from runs where org_id = ${org})`)
 
-/** No file is added from now on: whoever is sending one is refused at its end. */
-export const expireImports = (db: Db, org: string) =>
-  db.query(sql.type(z.object({}))`update imports set state = 'expired' where org_id = ${org} and state <> 'expired'`)
-
 export const listRunNos = (db: Db, {org, limit}: {org: string; limit: number}) =>
   db.anyFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where org_id = ${org} order by id limit ${limit}`)
 

@@ -9,7 +9,6 @@ import {
   deleteOfRuns,
   deleteOrg,
   deleteRuns,
-  expireImports,
   holdRuns,
   isErasing,
   listRunNos,
@@ -23,14 +22,14 @@ const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
 
 /**
- * Erases an org that was marked for it: first nobody writes for it any more, then its rows leave in pieces small enough to hold nothing
- * up, then its files, and the org itself last. Each step finds what is there, so an attempt that broke off is simply begun again.
+ * Erases an org that was marked for it: first its runs are taken from whoever carries them, then its rows leave in pieces small enough to
+ * hold nothing up, then its files, and the org itself last. Each step finds what is there, so an attempt that broke off is simply begun
+ * again. Files come after imports: an upload that ends now finds no import and takes its file away itself.
  */
 export default worker(eraseOrg, {concurrency: 1}, async ({org}, work) => {
   const {db, storage, log} = work
   if (!(await isErasing(db, org))) return {rows: 0}
   await holdRuns(db, org)
-  await expireImports(db, org)
   const rows = (await eraseRuns(work, org)) + (await eraseRest(work, org))
   await storage.removeAll(org)
   await db.transaction(tx => eraseOrgItself(tx, {org, rows}))

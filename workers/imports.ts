@@ -1,9 +1,8 @@
 import {runImport} from '../shared/jobs.ts'
-import {isOpenOrg} from '../sql/orgs.ts'
 import {carryRun} from './engine/run.ts'
 import {worker} from './worker.ts'
 
-/** Carries a run as far as it goes; the run's lease decides whose it is. That of a closed org is looked at again when it opens. */
+/** Carries a run as far as it goes; the run's lease decides whose it is. */
 export default worker(runImport, {concurrency: ({config}) => config.IMPORTS_PER_WORKER}, async ({org, run}, work) => ({
-  state: (await isOpenOrg(work.db, org)) ? await carryRun(work, {org, id: run}, work) : 'released',
+  state: await carryRun(work, {org, id: run}, work),
 }))

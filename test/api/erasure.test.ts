@@ -5,7 +5,8 @@ import test from 'ava'
 import {z} from 'zod'
 import {openSession} from '../../shared/people/session.ts'
 import {sql} from '../../sql/database.ts'
-import {deleteOfRuns, expireImports, holdRuns, listRunNos} from '../../sql/erasure.ts'
+import {deleteOfRuns, holdRuns, listRunNos} from '../../sql/erasure.ts'
+import {takeLease} from '../../sql/run-heads.ts'
 import {startWorkers} from '../../workers/start.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
 import {until} from '../until.ts'
@@ -153,8 +154,9 @@ test.serial('an erasure that broke off half way is gone on with', async t => {
   await ask('POST', `/staff/orgs/${home.org}/erase`, {reason: 'They asked'})
   // As far as an attempt had come when its process died.
   await holdRuns(own.db, home.org)
-  await expireImports(own.db, home.org)
   const runs = await listRunNos(own.db, {org: home.org, limit: 100})
+  await own.ahead('1 hour')
+  t.is(await takeLease(own.db, {run: runs[0]!, owner: 'a worker', seconds: 15}), null, 'nobody carries a run of it any more')
   await deleteOfRuns(own.db, {table: 'run_log', runs, limit: 10})
   await own.storage.removeAll(home.org)
   const {stop} = await startWorkers(['erasure'], own.config)

@@ -135,6 +135,25 @@ test.serial('a run that only waits for its allowance is never taken for one that
   t.deepEqual((await begun.end()).outcomes, {created: 20})
 })
 
+test.serial('a CRM that answers nothing is not sent the rest of the file', async t => {
+  fail({match: creates, times: 10_000, action: 'dropBefore'})
+  const begun = await begin('Si-', {count: 3_000})
+  const paused = await untilPaused(begun.runPath)
+  t.is(paused.pause.code, 'CRM_UNAVAILABLE')
+  t.true(paused.counts.Accounts.unanswered < 1_000)
+  here.crm.faults.clear()
+  await passMinute()
+  const {outcomes, finals} = await begun.end()
+  t.deepEqual(outcomes, {created: 3_000})
+  assertOnce(here.crm, 'Si-', finals)
+})
+
+test.serial('the last rows have their tries, and then the run ends with what it knows', async t => {
+  fail({match: creates, times: 10_000, action: 'dropBefore'})
+  const {outcomes, log} = await (await begin('Sl-', {count: 100})).end()
+  t.deepEqual([outcomes, log.length], [{unanswered: 100}, 300])
+})
+
 test.serial('a paused run that is cancelled ends at once', async t => {
   fail({match: queries, times: 1, action: {type: 'allowanceSpent', forSeconds: 3_000}})
   const begun = await begin('Ca-', {count: 20, flow: accounts})

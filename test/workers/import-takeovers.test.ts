@@ -91,7 +91,7 @@ test.serial("a dead worker's request that the CRM works on after its successor's
 
 test.serial('a worker that falls asleep between intent and request sends nothing when it wakes', async t => {
   const end = await begin('Sl-', 500)
-  const sleeper = start({FAULT_POINT: 'after_intent:3:SIGSTOP'})
+  const sleeper = start({FAULT_POINT: 'after_intent:3:SIGSTOP', CRM_SLOTS: '1'})
   await until(
     () => spawnSync('ps', ['-o', 'stat=', '-p', String(sleeper.pid)]).stdout.toString(),
     state => state.startsWith('T'),

@@ -13,11 +13,12 @@ let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '5'}})
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '5', CRM_SLOTS: String(slots)}})
   org = await openOrg(here)
 })
 
 const rows = 600
+const slots = 5
 
 /** Queues a run of rows of their own; `work` starts the workers behind a wire of their own. */
 const begin = async (t: ExecutionContext, prefix: string, flow: object = accounts) => {
@@ -98,23 +99,17 @@ test.serial("a batch that cannot be sent for want of the connection's access is 
 
 test.serial('an intent that is committed while it is asked for again is kept once', async t => {
   const {id, proxy, work, end} = await begin(t, 'Wt-', {...accounts, match: undefined})
-  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'hold', when: 'after'}})
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: slots, action: {type: 'hold', when: 'after'}})
   await work()
-  await until(here.crm.held, held => held > 0)
+  await until(here.crm.held, held => held === slots)
   const lock = await here.hot.connect()
   await lock.query('begin')
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [id])
-  await until(
-    () => waiting('with admitted%'),
-    count => count > 0,
-  )
+  here.crm.release(1)
+  await until(intentsWaiting, count => count === 1)
   // Its connection goes; at the server the statement waits on.
-  const before = await waiting('with admitted%')
   proxy.sever('admit')
-  await until(
-    () => waiting('with admitted%'),
-    count => count > before,
-  )
+  await until(intentsWaiting, count => count === 2)
   await lock.query('commit')
   lock.release()
   here.crm.release()
@@ -122,10 +117,9 @@ test.serial('an intent that is committed while it is asked for again is kept onc
   t.deepEqual([outcomes, log.length], [{created: rows}, rows])
 })
 
-const waiting = async (text: string) => {
+const intentsWaiting = async () => {
   const {rows} = await here.hot.query(
-    `select from pg_stat_activity where wait_event_type = 'Lock' and query like $1 and datname = current_database()`,
-    [text],
+    `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'with admitted%' and datname = current_database()`,
   )
   return rows.length
 }

@@ -25,6 +25,8 @@ export type Desk = {
   underWay: Set<Promise<void>>
   /** Rows counted already that wait to be sent again. */
   resending: Set<Row>
+  /** Batches in a row of which the CRM said nothing at all. */
+  silent: number
   change: Change
   failure: {error: unknown} | null
 }
@@ -39,6 +41,7 @@ export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => 
   filling: {create: [], update: []},
   underWay: new Set(),
   resending: new Set(),
+  silent: 0,
   change: openChange(),
   failure: null,
 })
@@ -159,6 +162,7 @@ const flush = (desk: Desk, kind: Kind) => {
 const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   const {next, unsent, ending} = await sendBatch(desk.ctx, desk.track, kind, ops, besides(desk))
   if (ending) throw ending
+  assertHeard(desk, [...next.keys()])
   for (const row of next.keys()) desk.resending.delete(row)
   for (const op of unsent) fill(desk, kind, op)
   const rows = (step: string) => [...next].filter(([, taken]) => taken === step).map(([row]) => row)
@@ -167,6 +171,13 @@ const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   if (replan.length) begin(desk, planRows(desk, replan))
   const again = rows('again')
   if (again.length) begin(desk, sendLater(desk, kind, again))
+}
+
+/** A CRM that answers nothing is not sent the rest of the file: the run lies down and looks again. The last rows have had their tries. */
+const assertHeard = (desk: Desk, rows: Row[]) => {
+  if (rows.length) desk.silent = rows.every(({counted}) => counted === 'unanswered') ? desk.silent + 1 : 0
+  if (desk.silent > desk.ctx.config.CRM_SLOTS && desk.window.size() > 0)
+    throw new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
 }
 
 const besides = (desk: Desk) => ({

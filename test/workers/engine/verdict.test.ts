@@ -38,7 +38,7 @@ const judge = (
   one: Row,
   kind: Kind,
   answers: Exclude<RecordAnswer, {sent: false}>[],
-  {take, target = null, onOne = 'update'}: {take?: Take; target?: string | null; onOne?: 'update' | 'create'} = {},
+  {take, target = null, onOne = 'update'}: {take?: Take | 'later'; target?: string | null; onOne?: 'update' | 'create'} = {},
 ) => {
   const settled = nothingSettled(1)
   const next = answers.map(answer => judgeAnswer({track: {...flow, onOne}, kind, settled}, {row: one, target}, answer, take))
@@ -128,6 +128,14 @@ test("a record that is not the row's to take leaves it refused, and says why", t
   const {settled} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'another'}})
   t.regex(settled.log[0]!.message!, /somebody else made it/)
   t.deepEqual(settled.released, [])
+})
+
+test('a record that cannot be looked at just now is left for later: the question stays open', t => {
+  const one = row(1, {witness: true, attempt: 1, silences: 1, counted: 'unanswered', open: true})
+  const {next, settled, counts, log} = judge(one, 'create', [duplicate('7')], {take: 'later'})
+  t.deepEqual([next, log], [['again'], [['unanswered', 2, 'DUPLICATE_DATA', null]]])
+  t.deepEqual([settled.opened.length, settled.closed, settled.released], [1, [], []])
+  t.deepEqual(counts, {}, 'it is counted as it was')
 })
 
 test('a duplicate of the match field is planned again with the record the CRM names', t => {
