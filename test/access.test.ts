@@ -1,82 +1,24 @@
 import {readFile} from 'node:fs/promises'
 import test, {type ExecutionContext} from 'ava'
-import type {Gates} from '../api/access.ts'
 import {routes} from '../api/app.ts'
 import type {Route} from '../api/route.ts'
 import {mintSecret} from '../shared/people/api-token.ts'
 import {ROLES, type Role} from '../shared/people/roles.ts'
 import {openSession} from '../shared/people/session.ts'
 import {sql} from '../sql/database.ts'
+import {type Row, rows} from './access-rows.ts'
 import {type World, world} from './world.ts'
 
-/** Every route × every gate: the table of routes is walked, so a new route is tested by being there. */
-type Guarded = Route & {access: Gates}
-
+/** Every route × every kind of bearer: the code and status the specification gives, told in its order. */
 let house: World
-let home: {org: string; person: string; token: string}
-let secret: string
-
-const guarded = routes.filter((route): route is Guarded => 'role' in route.access)
-const inOrg = guarded.filter(({path}) => path.includes('/:org'))
-
 test.before(async t => {
   house = await world(t)
-  home = await house.makeOrg()
-  secret = await mint(home)
 })
 
-const mint = async ({token, org}: {token: string; org: string}, body: object = {name: 'ci'}): Promise<string> => {
-  const {body: made} = await house.as(token)('POST', `/orgs/${org}/tokens`, body)
-  return made.secret
-}
+const nameOf = ({method, path}: Route) => `${method.toUpperCase()} ${path}`
 
-const pathOf = ({path}: Route, org: string) => path.replace('/:org', `/${org}`).replaceAll(/:\w+/g, 'none')
-
-/** Says nothing a schema would take, so that a refusal is the gate's. */
-const knock = (route: Route, bearer: string | null, org = home.org, headers = {}) =>
-  house.as(bearer)(route.method.toUpperCase(), pathOf(route, org), route.method === 'get' ? undefined : '{not json', {
-    'content-type': 'application/json',
-    ...headers,
-  })
-
-type Expected = {status: number; code: string}
-
-const refuses = async (t: ExecutionContext, list: Guarded[], expected: Expected, ask: (route: Guarded) => ReturnType<typeof knock>) => {
-  t.plan(list.length)
-  const answers = await Promise.all(list.map(async route => ({route, answer: await ask(route)})))
-  for (const {route, answer} of answers) {
-    t.deepEqual({status: answer.status, code: answer.body.code}, expected, `${route.method} ${route.path}: ${answer.text}`)
-  }
-}
-
-const GATES = [
-  'AUTH_REQUIRED',
-  'TOKEN_REVOKED',
-  'TOKEN_EXPIRED',
-  'ORG_NOT_FOUND',
-  'MEMBERSHIP_GONE',
-  'BANNED',
-  'NO_ORG',
-  'OTHER_ORG',
-  'ORG_CLOSED',
-]
-
-/** Past every gate: whatever the route makes of what it was sent. */
-const admits = async (t: ExecutionContext, list: Guarded[], ask: (route: Guarded) => ReturnType<typeof knock>) => {
-  t.plan(list.length)
-  const answers = await Promise.all(list.map(async route => ({route, answer: await ask(route)})))
-  for (const {route, answer} of answers) {
-    t.false(
-      [...GATES, 'SESSION_REQUIRED', 'ROLE_REQUIRED', 'INTERNAL'].includes(answer.body.code),
-      `${route.method} ${route.path}: ${answer.text}`,
-    )
-  }
-}
-
-test('the table has routes, each of its own method and path', t => {
-  const names = routes.map(({method, path}) => `${method} ${path}`)
-  t.true(guarded.length > 5)
-  t.deepEqual(names, [...new Set(names)])
+test('every route has a row that says who may, and every row a route', t => {
+  t.deepEqual(routes.map(nameOf).sort(), Object.keys(rows).sort())
 })
 
 test('the README lists every route with who may, and no other', async t => {
@@ -92,167 +34,203 @@ const whoMay = (access: Route['access']) => {
   return 'operator' in access ? 'ADMIN_TOKEN' : 'staff'
 }
 
-test('only what the specification opens to everybody is public', t => {
-  const open = routes.filter(({access}) => 'public' in access).map(({path}) => path)
-  t.deepEqual(open.sort(), ['/auth/zoho/callback', '/auth/zoho/start', '/health', '/robots.txt'])
-})
-
-const required = {status: 401, code: 'AUTH_REQUIRED'}
-test('no bearer', t => refuses(t, guarded, required, route => knock(route, null)))
-test('garbage as a bearer', t => refuses(t, guarded, required, route => knock(route, 'garbage.and.more')))
-test('a session in place of its signature', t => refuses(t, guarded, required, route => knock(route, `${home.token}x`)))
-test('an API token nobody made', t => refuses(t, guarded, required, route => knock(route, mintSecret().secret)))
-test('an API token with a typing error', t => refuses(t, guarded, required, route => knock(route, `${secret.slice(0, -1)}!`)))
-test('another scheme', t => refuses(t, guarded, required, route => knock(route, null, home.org, {authorization: `Basic ${home.token}`})))
-
-test('a session that is over', async t => {
-  const {db, config} = house
-  const token = await openSession(db, config, {...home, role: 'owner'})
-  await db.query(sql.unsafe`update sessions set expires_at = lading_now() where id = ${sessionOf(token)}`)
-  await refuses(t, guarded, required, route => knock(route, token))
-})
-
-test('a session whose row is gone', async t => {
-  const token = await openSession(house.db, house.config, {...home, role: 'owner'})
-  await house.db.query(sql.unsafe`delete from sessions where id = ${sessionOf(token)}`)
-  await refuses(t, guarded, required, route => knock(route, token))
-})
-
-const sessionOf = (token: string): string => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).sub
-
-test('a revoked API token', async t => {
-  const revoked = await mint(home)
-  await house.db.query(sql.unsafe`update api_tokens set revoked_at = lading_now() where prefix = ${revoked.slice(0, 11)}`)
-  await refuses(t, guarded, {status: 401, code: 'TOKEN_REVOKED'}, route => knock(route, revoked))
-})
-
-test('an expired API token', async t => {
-  const expired = await mint(home, {name: 'old', expiresAt: new Date(Date.now() + 60_000).toISOString()})
-  await house.db.query(sql.unsafe`update api_tokens set expires_at = lading_now() where prefix = ${expired.slice(0, 11)}`)
-  await refuses(t, guarded, {status: 401, code: 'TOKEN_EXPIRED'}, route => knock(route, expired))
-})
-
-for (const via of ['session', 'token'] as const) {
-  const bearerOf = async (place: {token: string; org: string}) => (via === 'session' ? place.token : mint(place))
-  // An API token is an admin, whoever made it.
-  const open = via === 'session' ? guarded : guarded.filter(({access}) => !access.sessionOnly && access.role !== 'owner')
-
-  test(`a ${via} whose org is gone`, async t => {
-    const gone = await house.makeOrg()
-    const bearer = await bearerOf(gone)
-    await house.db.query(sql.unsafe`delete from orgs where id = ${gone.org}`)
-    await refuses(t, guarded, {status: 401, code: 'ORG_NOT_FOUND'}, route => knock(route, bearer, gone.org))
-  })
-
-  test(`a ${via} whose member is gone`, async t => {
-    const gone = await house.makeOrg()
-    const bearer = await bearerOf(gone)
-    await house.db.query(sql.unsafe`delete from members where org_id = ${gone.org}`)
-    await refuses(t, guarded, {status: 401, code: 'MEMBERSHIP_GONE'}, route => knock(route, bearer, gone.org))
-  })
-
-  test(`a ${via} whose person is gone`, async t => {
-    const gone = await house.makeOrg()
-    const bearer = await bearerOf(gone)
-    await house.db.query(sql.unsafe`delete from people where id = ${gone.person}`)
-    await refuses(t, guarded, {status: 401, code: 'MEMBERSHIP_GONE'}, route => knock(route, bearer, gone.org))
-  })
-
-  test(`a ${via} of a banned person, before all else`, async t => {
-    const banned = await house.makeOrg({role: 'admin'})
-    const bearer = await bearerOf(banned)
-    await house.db.query(sql.unsafe`update people set banned_at = lading_now() where id = ${banned.person}`)
-    await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${banned.org}`)
-    await refuses(t, guarded, {status: 403, code: 'BANNED'}, route => knock(route, bearer, home.org))
-  })
-
-  test(`a ${via} of another org, whether that exists or not`, async t => {
-    const other = await house.makeOrg()
-    const bearer = via === 'session' ? home.token : secret
-    await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${other.org}`)
-    t.plan(2 * inOrg.length)
-    for (const org of [other.org, 'org_none']) {
-      for (const route of inOrg) {
-        const {status, body} = await knock(route, bearer, org)
-        t.deepEqual({status, code: body.code}, {status: 403, code: 'OTHER_ORG'}, `${route.method} ${route.path}`)
-      }
-    }
-  })
-
-  test(`a ${via} of a closed org`, async t => {
-    const closed = await house.makeOrg()
-    const bearer = await bearerOf(closed)
-    await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${closed.org}`)
-    const shut = guarded.filter(({access}) => !access.closedOrg)
-    await refuses(t, shut, {status: 403, code: 'ORG_CLOSED'}, route => knock(route, bearer, closed.org))
-  })
-
-  test(`a ${via} with the rank a route asks for is let in`, async t => {
-    const places = new Map<Role, string>()
-    for (const role of ROLES) places.set(role, via === 'session' ? (await house.makeOrg({role, org: home.org})).token : secret)
-    await admits(t, open, route => knock(route, places.get(route.access.role)!))
-  })
+/** What a bearer stands for, as far as the gates ask. `refused`: what it is told wherever a bearer is read. */
+type Bearer = {
+  token: string | null
+  org: string
+  role?: Role | null
+  api?: true
+  refused?: [number, string]
+  state?: 'banned' | 'closed' | 'other org' | 'no org'
+  view?: 'read' | 'write'
+  staff?: true
+  operator?: true
 }
 
-test('a session in no org', async t => {
-  const {person} = await house.makeOrg()
-  const token = await openSession(house.db, house.config, {person, org: null, role: null})
-  await refuses(
-    t,
-    guarded.filter(({access}) => !access.noOrg),
-    {status: 403, code: 'NO_ORG'},
-    route => knock(route, token),
+const GATES = new Set([
+  ...['AUTH_REQUIRED', 'TOKEN_REVOKED', 'TOKEN_EXPIRED', 'ORG_NOT_FOUND', 'MEMBERSHIP_GONE', 'BANNED', 'NO_ORG', 'OTHER_ORG', 'ORG_CLOSED'],
+  ...['SESSION_REQUIRED', 'ROLE_REQUIRED', 'STAFF_VIEW', 'IMPERSONATION_READ_ONLY', 'IMPERSONATION_REFUSED', 'ADMIN_REQUIRED', 'INTERNAL'],
+])
+type Told = [number, string] | 'let in'
+
+/** The order of refusals, as the specification and the house plan have it. */
+const expectedAt = (row: Row, path: string, bearer: Bearer): Told => {
+  if (row.who === 'everybody') return 'let in'
+  if (row.who === 'staff' || row.who === 'operator with ADMIN_TOKEN') return expectedInside(row, bearer)
+  if (bearer.operator || bearer.token === null) return [401, 'AUTH_REQUIRED']
+  if (bearer.refused) return bearer.refused
+  if (bearer.state === 'banned') return [403, 'BANNED']
+  if (bearer.state === 'no org') return row.anyOrg ? 'let in' : [403, 'NO_ORG']
+  if (bearer.state === 'other org' && path.includes('/:org')) return [403, 'OTHER_ORG']
+  if (bearer.state === 'closed' && !row.anyOrg) return [403, 'ORG_CLOSED']
+  if ((row.person || row.session) && bearer.api) return [403, 'SESSION_REQUIRED']
+  if (bearer.view && row.person) return [403, 'STAFF_VIEW']
+  if (bearer.view === 'read' && row.effect !== 'read') return [403, 'IMPERSONATION_READ_ONLY']
+  if (bearer.view && (row.effect === 'money' || row.effect === 'publisher')) return [403, 'IMPERSONATION_REFUSED']
+  return ROLES.indexOf(bearer.role!) >= ROLES.indexOf(row.who) ? 'let in' : [403, 'ROLE_REQUIRED']
+}
+
+/** Rule 10: no bearer, a customer's session and an API token are 403, what nobody knows is 401. */
+const expectedInside = (row: Extract<Row, {who: 'staff' | 'operator with ADMIN_TOKEN'}>, bearer: Bearer): Told => {
+  if (bearer.operator) return 'session' in row ? [403, 'SESSION_REQUIRED'] : 'let in'
+  if (bearer.token === null) return [403, 'ADMIN_REQUIRED']
+  if (bearer.refused) return bearer.refused
+  if (bearer.state === 'banned') return [403, 'BANNED']
+  return bearer.staff && row.who === 'staff' ? 'let in' : [403, 'ADMIN_REQUIRED']
+}
+
+/** A body no schema takes, so that whoever is let in is refused by the schema at the latest. */
+const knock = (route: Route, {token, org}: Bearer) =>
+  house.as(token)(
+    route.method.toUpperCase(),
+    route.path.replace('/:org', `/${org}`).replaceAll(/:\w+/g, 'none'),
+    route.method === 'get' ? undefined : '{not json',
+    {'content-type': 'application/json'},
   )
-})
 
-test('what is open to sessions in no org and to closed orgs is open to them', async t => {
-  const {person, org, token} = await house.makeOrg()
-  await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
-  const alone = await openSession(house.db, house.config, {person, org: null, role: null})
-  const both = guarded.filter(({access}) => access.noOrg && access.closedOrg)
-  t.deepEqual(both.map(({path}) => path).sort(), ['/auth/invitations', '/auth/invitations/:id/accept', '/auth/me', '/auth/session/refresh'])
-  for (const route of both) {
-    const status = route.path.includes(':id') ? 404 : 200
-    t.is((await knock(route, alone)).status, status, route.path)
-    t.is((await knock(route, token)).status, status, route.path)
-  }
-})
+const walk = async (t: ExecutionContext, bearer: Bearer) => {
+  const told = await Promise.all(
+    routes.map(async route => {
+      const {status, body} = await knock(route, bearer)
+      const code = typeof body === 'object' ? (body?.code ?? null) : null
+      return [nameOf(route), GATES.has(code) ? [status, code] : 'let in'] as const
+    }),
+  )
+  const expected = routes.map(route => [nameOf(route), expectedAt(rows[nameOf(route)]!, route.path, bearer)] as const)
+  t.deepEqual(Object.fromEntries(told), Object.fromEntries(expected))
+}
 
-test('every session-only route refuses an API token, whatever its rank', t => {
-  const sessionOnly = guarded.filter(({access}) => access.sessionOnly)
-  return refuses(t, sessionOnly, {status: 403, code: 'SESSION_REQUIRED'}, route => knock(route, secret))
-})
+const run = (text: string, value: string) => house.db.query({...sql.unsafe``, sql: text, values: [value]} as never)
+const mint = async ({org, token}: {org: string; token: string}) =>
+  (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'm'})).body.secret
+const withToken = async () => {
+  const home = await house.makeOrg()
+  return {...home, token: await mint(home)}
+}
+const AUTH: [number, string] = [401, 'AUTH_REQUIRED']
 
-test('every rank below the one a route asks for', async t => {
-  const operator = await house.makeOrg({role: 'operator', org: home.org})
-  const builder = await house.makeOrg({role: 'builder', org: home.org})
-  const admin = await house.makeOrg({role: 'admin', org: home.org})
-  const above = (low: Role) => guarded.filter(({access}) => ROLES.indexOf(access.role) > ROLES.indexOf(low))
-  t.plan(above('operator').length + above('builder').length + above('admin').length)
-  for (const [low, {token}] of [
-    ['operator', operator],
-    ['builder', builder],
-    ['admin', admin],
-  ] as const) {
-    for (const route of above(low)) {
-      const {status, body} = await knock(route, token)
-      t.deepEqual({status, code: body.code}, {status: 403, code: 'ROLE_REQUIRED'}, `${low} at ${route.method} ${route.path}`)
-    }
-  }
+const GONE = [
+  ['org', 'delete from orgs where id = $1', 'ORG_NOT_FOUND'],
+  ['member', 'delete from members where org_id = $1', 'MEMBERSHIP_GONE'],
+  ['person', 'delete from people where id in (select person_id from members where org_id = $1)', 'MEMBERSHIP_GONE'],
+] as const
+
+const lose = async (home: {org: string; token: string}, text: string, code: string): Promise<Bearer> => {
+  await run(text, home.org)
+  return {...home, refused: [401, code]}
+}
+
+const bearers: Record<string, () => Promise<Bearer>> = {
+  'no bearer': async () => ({token: null, org: 'org_none'}),
+  garbage: async () => ({token: 'garbage.and.more', org: 'org_none', refused: AUTH}),
+  'a session that is over': async () => {
+    const home = await house.makeOrg()
+    await run('update sessions set expires_at = lading_now() where person_id = $1', home.person)
+    return {...home, refused: AUTH}
+  },
+  ...Object.fromEntries(ROLES.map(role => [`a session of rank ${role}`, async () => ({...(await house.makeOrg({role})), role})])),
+  'a session whose row is gone': async () => {
+    const home = await house.makeOrg()
+    await run('delete from sessions where person_id = $1', home.person)
+    return {...home, refused: AUTH}
+  },
+  'a session with another signature': async () => {
+    const home = await house.makeOrg()
+    return {...home, token: `${home.token}x`, refused: AUTH}
+  },
+  'an API token': async () => ({...(await withToken()), role: 'admin', api: true}),
+  'an API token nobody made': async () => ({token: mintSecret().secret, org: 'org_none', refused: AUTH}),
+  'an API token with a typing error': async () => {
+    const home = await withToken()
+    return {...home, token: `${home.token.slice(0, -1)}!`, refused: AUTH}
+  },
+  'a revoked API token': async () => {
+    const {token, ...home} = await withToken()
+    await run('update api_tokens set revoked_at = lading_now() where org_id = $1', home.org)
+    return {...home, token, refused: [401, 'TOKEN_REVOKED']}
+  },
+  'an expired API token': async () => {
+    const {token, ...home} = await withToken()
+    await run('update api_tokens set expires_at = lading_now() where org_id = $1', home.org)
+    return {...home, token, refused: [401, 'TOKEN_EXPIRED']}
+  },
+  ...Object.fromEntries(
+    GONE.flatMap(([what, text, code]) => [
+      [`a session whose ${what} is gone`, async () => lose(await house.makeOrg(), text, code)],
+      [`an API token whose ${what} is gone`, async () => lose(await withToken(), text, code)],
+    ]),
+  ),
+  'a staff view for reading': async () => {
+    const {org} = await house.makeOrg()
+    return {token: await house.openView({org}), org, role: 'admin', view: 'read'}
+  },
+  'a staff view that may write': async () => {
+    const {org} = await house.makeOrg()
+    return {token: await house.openView({org, write: true}), org, role: 'admin', view: 'write'}
+  },
+  'a staff view of a closed org': async () => {
+    const {org} = await house.makeOrg()
+    const token = await house.openView({org})
+    await run('update orgs set closed_at = lading_now() where id = $1', org)
+    return {token, org, role: 'admin', view: 'read', state: 'closed'}
+  },
+  'a staff session': async () => ({token: (await house.makeStaff()).token, org: 'org_none', staff: true, state: 'no org'}),
+  ADMIN_TOKEN: async () => ({token: house.adminToken, org: 'org_none', operator: true}),
+  'a banned person in a closed org, told of the ban': async () => {
+    const home = await house.makeOrg()
+    await run('update people set banned_at = lading_now() where id = $1', home.person)
+    await run('update orgs set closed_at = lading_now() where id = $1', home.org)
+    return {...home, role: 'owner', state: 'banned'}
+  },
+  'an API token of a banned person': async () => {
+    const {token, ...home} = await withToken()
+    await run('update people set banned_at = lading_now() where id = $1', home.person)
+    return {...home, token, role: 'admin', api: true, state: 'banned'}
+  },
+  'a session in no org': async () => {
+    const {person} = await house.makeOrg()
+    return {token: await openSession(house.db, house.config, {person, org: null, role: null}), org: 'org_none', state: 'no org'}
+  },
+  'a session of a closed org': async () => {
+    const home = await house.makeOrg()
+    await run('update orgs set closed_at = lading_now() where id = $1', home.org)
+    return {...home, role: 'owner', state: 'closed'}
+  },
+  'an API token of a closed org': async () => {
+    const {token, ...home} = await withToken()
+    await run('update orgs set closed_at = lading_now() where id = $1', home.org)
+    return {...home, token, role: 'admin', api: true, state: 'closed'}
+  },
+  'a session of another org': async () => {
+    const [mine, theirs] = await Promise.all([house.makeOrg(), house.makeOrg()])
+    return {token: mine.token, org: theirs.org, role: 'owner', state: 'other org'}
+  },
+  'an API token of another org': async () => {
+    const [mine, theirs] = await Promise.all([house.makeOrg(), house.makeOrg()])
+    return {token: await mint(mine), org: theirs.org, role: 'admin', api: true, state: 'other org'}
+  },
+}
+
+for (const [what, make] of Object.entries(bearers)) test(what, async t => walk(t, await make()))
+
+test('another scheme than Bearer is no bearer', async t => {
+  const {token} = await house.makeOrg()
+  const {status, body} = await house.as(null)('GET', '/auth/me', undefined, {authorization: `Basic ${token}`})
+  t.like({status, ...body}, {status: 401, code: 'AUTH_REQUIRED'})
 })
 
 test('a member who was lowered since the session began loses the rank at once', async t => {
-  const {token, person} = await house.makeOrg({role: 'admin', org: home.org})
-  t.is((await house.as(token)('GET', `/orgs/${home.org}/tokens`)).status, 200)
+  const {token, person, org} = await house.makeOrg({role: 'admin'})
+  t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).status, 200)
   await house.db.query(sql.unsafe`update members set role = 'operator' where person_id = ${person}`)
-  t.is((await house.as(token)('GET', `/orgs/${home.org}/tokens`)).body.code, 'ROLE_REQUIRED')
+  t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).body.code, 'ROLE_REQUIRED')
 })
 
 test('a member who was raised gains the rank by a refresh', async t => {
-  const {token, person} = await house.makeOrg({role: 'operator', org: home.org})
+  const {token, person, org} = await house.makeOrg({role: 'operator'})
   await house.db.query(sql.unsafe`update members set role = 'admin' where person_id = ${person}`)
-  t.is((await house.as(token)('GET', `/orgs/${home.org}/tokens`)).body.code, 'ROLE_REQUIRED')
+  t.is((await house.as(token)('GET', `/orgs/${org}/tokens`)).body.code, 'ROLE_REQUIRED')
   const {body} = await house.as(token)('POST', '/auth/session/refresh')
-  t.is((await house.as(body.token)('GET', `/orgs/${home.org}/tokens`)).status, 200)
+  t.is((await house.as(body.token)('GET', `/orgs/${org}/tokens`)).status, 200)
   t.is((await house.as(body.token)('GET', '/auth/me')).body.role, 'admin')
 })
