@@ -15,6 +15,7 @@ import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
+import credits from './routes/credits.ts'
 import discovery from './routes/discovery.ts'
 import entitlements from './routes/entitlements.ts'
 import health from './routes/health.ts'
@@ -23,6 +24,7 @@ import invitations from './routes/invitations.ts'
 import jobs from './routes/jobs.ts'
 import members from './routes/members.ts'
 import orgs from './routes/orgs.ts'
+import records from './routes/records.ts'
 import runRecords from './routes/run-records.ts'
 import runs from './routes/runs.ts'
 import signIn from './routes/sign-in.ts'
@@ -43,6 +45,8 @@ export const routes: Route[] = [
   ...tokens,
   ...jobs,
   ...connectors,
+  ...credits,
+  ...records,
   ...discovery,
   ...imports,
   ...sources,

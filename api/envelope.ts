@@ -36,10 +36,11 @@ const describe = (error: unknown, request: string): Envelope => {
 
 export const invalid = ({issues}: z.ZodError) => new Refusal('INVALID', 'The request does not match its schema', {issues})
 
-/** A refusal the CRM made. Its daily allowance is 429; all else, its own rate limit too, is 502. */
+/** A refusal the CRM made. Its daily allowance is 429 and names no time, since the day is rolling; all else, its own rate limit too, is 502. */
 const describeCrm = ({message, crm}: CrmError): Envelope => {
   const refusal = new Refusal('CRM_REFUSED', message, {crm})
-  return {status: crm.quotaSpent ? 429 : refusal.status, body: refusal.envelope, headers: retryAfter(crm.retryAfterMs)}
+  if (crm.quotaSpent) return {status: 429, body: refusal.envelope}
+  return {status: refusal.status, body: refusal.envelope, headers: retryAfter(crm.retryAfterMs)}
 }
 
 const retryAfter = (ms: unknown): Record<string, string> =>

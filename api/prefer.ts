@@ -12,6 +12,7 @@ type Tracked = Waiting & Pick<Tools, 'db'> & {caller: Member}
 const longestWaitSeconds = 60
 const lookAgainMs = [25, 50, 100, 250]
 const ENDED = ['done', 'refused', 'failed', 'cancelled']
+export const hasEnded = ({state}: {state: JobState | undefined}) => ENDED.includes(state!)
 
 /**
  * The answer of a route that enqueued (RFC 7240): 202 and where to look; with `Prefer: wait=N`, 200 if the job ends
@@ -30,7 +31,7 @@ export const answerSent = async (input: Waiting, {id, name, location, describe}:
   await waitForEnd(input, {id, name, seconds: waitSeconds})
   const job = await describe()
   return reply({
-    status: waitSeconds > 0 && ENDED.includes(job.state!) ? 200 : 202,
+    status: waitSeconds > 0 && hasEnded(job) ? 200 : 202,
     headers: {location, ...(applied && {'preference-applied': applied})},
     json: {...more, job},
   })
@@ -46,18 +47,19 @@ export const describeJob = async ({db, queue, caller}: Omit<Tracked, 'request'>,
 }
 
 /** Until the job has ended, the time is up, the client is gone or this process is asked to stop. */
-const waitForEnd = async ({queue, request}: Waiting, {id, name, seconds}: {id: string; name: string; seconds: number}) => {
+export const waitForEnd = async ({queue, request}: Waiting, {id, name, seconds}: {id: string; name: string; seconds: number}) => {
   const deadline = Date.now() + seconds * 1000
   const over = AbortSignal.any([request.signal, request.draining])
   for (let look = 0; Date.now() < deadline && !over.aborted; look++) {
     const job = await readJob(queue, {name, id})
-    if (!job || ENDED.includes(job.state!)) return
+    if (!job || hasEnded(job)) return
     const pauseMs = lookAgainMs[look] ?? lookAgainMs.at(-1)!
     await sleep(Math.min(pauseMs, Math.max(0, deadline - Date.now())), undefined, {signal: over}).catch(() => {})
   }
 }
 
-const readPreference = (header: string | string[] | undefined) => {
+/** What the request prefers: how long it would wait, and what of its wish is honoured; null when it has none. */
+export const readPreference = (header: string | string[] | undefined) => {
   const wishes = [header ?? []].flat().join(',')
   const [, seconds] = /(?:^|[,;\s])wait\s*=\s*"?(\d{1,9})"?(?=$|[,;\s])/i.exec(wishes) ?? []
   if (seconds !== undefined) {

@@ -44,7 +44,7 @@ const Environment = z.object({
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
   CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
   CRM_STANDIN_URL: z.url().optional(),
-  CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(5),
+  CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
   IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
   LEASE_SECONDS: z.coerce.number().min(1).max(120).default(15),

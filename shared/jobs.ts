@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {CreditCheck} from './crm/credits.ts'
 import {type Job, job} from './queue.ts'
 
 /** Reads a connection's modules and fields from the CRM and keeps them as a snapshot with its diff. One at a time per connection. */
@@ -48,4 +49,12 @@ export const eraseOrg = job({
   key: ({org}) => org,
 })
 
-export const jobs: Job[] = [runDiscovery, runImport, eraseOrg]
+/** Asks a CRM org for its licence and what is left of its day, where it may be asked. Somebody waits for it, so it is tried once. */
+export const checkCredits = job({
+  name: 'credits.check',
+  payload: z.object({org: z.string(), connector: z.string()}),
+  answer: CreditCheck,
+  policy: {retryLimit: 0, expireInSeconds: 600, heartbeatSeconds: 60, deleteAfterSeconds: 3600},
+})
+
+export const jobs: Job[] = [checkCredits, runDiscovery, runImport, eraseOrg]

@@ -64,10 +64,13 @@ export const writeStop = (db: Db, {run, stop}: {run: number; stop: Stop}) =>
     where run_no = ${run} and stop is null and exists (select from runs where run_no = ${run} and state not in ('closing', 'ended'))`)
 
 /** The slow path at the limit: holds the head until the transaction ends, so what it reads stays true. */
-export const lockHead = (tx: Tx, {run, fence}: {run: number; fence: number}) =>
-  tx.maybeOne(sql.type(Head.extend({sendsOpen: z.number()}))`
-    select ${columns}, (select count(*) from sends where sends.run_no = run_heads.run_no) as "sendsOpen"
-    from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for update of run_heads`)
+export const lockHead = async (tx: Tx, {run, fence}: {run: number; fence: number}) => {
+  const head = await tx.maybeOne(sql.type(Head)`
+    select ${columns} from run_heads where run_no = ${run} and fence = ${fence} and lease_until > lading_now() for update`)
+  // By a statement of its own: the one that waited for the lock sees the sends as of before it waited.
+  const count = sql.type(z.object({count: z.number()}))`select count(*) from sends where run_no = ${run}`
+  return head && {...head, sendsOpen: await tx.oneFirst(count)}
+}
 
 /** How many of these rows the run has not counted yet. */
 export const listFreshKeys = (db: Db, {run, module, keys}: {run: number; module: number; keys: string[]}) =>

@@ -21,6 +21,7 @@ const Run = z.object({
   snapshotNo: z.number().nullable(),
   jobId: z.string().nullable(),
   pause: Pause.nullable(),
+  stoppedBy: z.enum(['allowance']).nullable(),
   authorisedAt: z.string(),
   startedAt: z.string().nullable(),
   endedAt: z.string().nullable(),
@@ -34,7 +35,7 @@ export type Run = z.infer<typeof Run>
 
 const select = sql.fragment`
   select run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", chain_no as "chainNo",
-    dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause,
+    dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop
   from runs join run_heads using (run_no)`
@@ -80,7 +81,7 @@ const moveRun =
   }
 
 export const beginRun = moveRun(
-  sql.fragment`state = 'writing', pause = null, resume_at = null, started_at = coalesce(started_at, lading_now())`,
+  sql.fragment`state = 'writing', pause = null, stopped_by = null, resume_at = null, started_at = coalesce(started_at, lading_now())`,
 )
 export const beginClose = moveRun(sql.fragment`state = 'closing', pause = null, resume_at = null`)
 export const endRun = moveRun(sql.fragment`state = 'ended', ended_at = lading_now()`)
@@ -90,6 +91,12 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
     no,
     fence,
   })
+
+/** A note that refuses nothing: on an open run of this org on this connection, if there is one of that name. */
+export const noteAllowance = (db: Db, {org, connector, id}: {org: string; connector: string; id: string}) =>
+  db.query(sql.type(z.object({}))`
+    update runs set stopped_by = 'allowance'
+    where org_id = ${org} and id = ${id} and connector_id = ${connector} and state not in ('closing', 'ended')`)
 
 /**
  * Runs that somebody should be working on and nobody is: queued, left by a dead owner, paused long enough, or stopped while paused.

@@ -43,6 +43,12 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/jobs/:id': read('operator'),
 
   'GET /orgs/:org/connectors': read('operator'),
+  'GET /orgs/:org/connectors/:id/credits': read('operator'),
+  'POST /orgs/:org/connectors/:id/credits/check': write('operator'),
+  'GET /orgs/:org/connectors/:id/records/:module/by-ids': read('operator'),
+  'GET /orgs/:org/connectors/:id/records/:module/word-search': read('operator'),
+  'GET /orgs/:org/connectors/:id/records/:module/search': read('operator'),
+  'GET /orgs/:org/connectors/:id/records/:module/:recordId': read('operator'),
   'POST /orgs/:org/discovery/run': write('admin'),
   'GET /orgs/:org/discovery/latest': read('operator'),
 

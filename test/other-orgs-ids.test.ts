@@ -32,23 +32,33 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
   const [, , , , importId] = path.split('/')
   return {
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
-    ...{imports: importId!, sources: source.id, runs: run.id},
+    ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
   }
 }
 
-/** The collection a parameter's id comes from is the word before it in the path. */
-const parametersOf = ({path}: Route) =>
-  [...path.matchAll(/\/([\w.-]+)\/:(\w+)/g)]
-    .map(([, collection, name]) => ({collection: collection!, name: name!}))
-    .filter(({name}) => name !== 'org')
+/** One the run has just made; only its own CRM has it. */
+const recordOf = async ({call, org, connector}: Awaited<ReturnType<typeof openOrg>>): Promise<string> => {
+  const query = 'field=Billing_City&value=Town+0'
+  return (await ok(call('GET', `/orgs/${org}/connectors/${connector}/records/Accounts/search?${query}`), 200)).records[0].id
+}
 
-const nobodys = (collection: string) =>
-  collection === 'jobs' ? crypto.randomUUID() : newId(({imports: 'imp', sources: 'src', runs: 'run'}[collection] ?? 'tok') as 'tok')
+/** The collection a parameter's id comes from is the word before it in the path. A module's name is everybody's. */
+const parametersOf = ({path}: Route) =>
+  [...path.matchAll(/\/([\w.-]+)(?:\/:module)?\/:(\w+)/g)]
+    .map(([, collection, name]) => ({collection: collection!, name: name!}))
+    .filter(({name}) => name !== 'org' && name !== 'module')
+
+const nobodys = (collection: string) => {
+  if (collection === 'jobs') return crypto.randomUUID()
+  if (collection === 'records') return '4400001999999999999'
+  return newId(({imports: 'imp', sources: 'src', runs: 'run', connectors: 'con'}[collection] ?? 'tok') as 'tok')
+}
 
 const pathWith = (route: Route, strange: string, id: string) =>
   parametersOf(route)
     .reduce<string>((path, {collection, name}) => path.replace(`:${name}`, name === strange ? id : mine[collection]!), route.path)
     .replace(':org', mine.org!)
+    .replace(':module', 'Accounts') + (QUERIES[route.path.split('/').at(-1)!] ?? '')
 
 /** All of an answer that could tell: status, headers but the request's own, and body. */
 const seen = ({status, headers, text}: Answered, id: string) => {
@@ -64,6 +74,12 @@ const BODIES: Record<string, unknown> = {
   'patch /orgs/:org/members/:id': {role: 'operator'},
   'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: 's', module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}],
   'post /orgs/:org/imports/:id/sources': 'name\nx\n',
+}
+
+const QUERIES: Record<string, string> = {
+  'by-ids': '?ids=1',
+  'word-search': '?word=town',
+  search: '?field=Account_Name&value=x',
 }
 
 const guarded = routes.filter(route => 'role' in route.access && parametersOf(route).length > 0)

@@ -1,10 +1,12 @@
 import {type Config, databaseUrlOf, readConfig} from '../shared/config.ts'
+import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
 import {jobs} from '../shared/jobs.ts'
 import {type Log, openLog} from '../shared/log.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
+import credits from './credits.ts'
 import discovery from './discovery.ts'
 import {armFault} from './engine/fault-point.ts'
 import erasure from './erasure.ts'
@@ -14,6 +16,7 @@ import type {Worker} from './worker.ts'
 
 /** What can be started by name; operators scale each on its own. */
 export const workers: Record<string, Worker[]> = {
+  credits: [credits],
   discovery: [discovery],
   erasure: [erasure],
   imports: [imports, sweep],
@@ -33,7 +36,8 @@ export const startWorkers = async (
   const hot = openHot(url, {connections: 2 + 2 * config.IMPORTS_PER_WORKER})
   const queue = await openQueue(url, jobs, {log, upkeep: true})
   const crm = openCrm({db, config, log})
-  const tools = {config, db, hot, queue, crm, log, storage: openStorage({directory: config.STORAGE_DIR}), drain: draining.signal}
+  const budget = openBudget({db, config, log})
+  const tools = {config, db, hot, queue, crm, budget, log, storage: openStorage({directory: config.STORAGE_DIR}), drain: draining.signal}
   for (const worker of names.flatMap(name => workers[name]!)) await worker.start(queue, tools)
   log.info({workers: names}, 'working')
   return {
@@ -41,6 +45,7 @@ export const startWorkers = async (
       draining.abort(new Error('The process was asked to stop'))
       await queue.stop({graceful: true, timeout: config.DRAIN_SECONDS * 1000})
       await crm.close()
+      await budget.close()
       await hot.end()
       await db.end()
     },

@@ -16,3 +16,10 @@ export const chooseConnector = async (db: Db, {org, id}: {org: string; id: strin
   const message = all.length === 0 ? 'This org has no connection to a CRM yet' : 'This org has several connections: say which one'
   throw new Refusal('CONNECTION_REQUIRED', message, {connections: all.map(({id, name, state}) => ({id, name, state}))})
 }
+
+/** The org's own connection, as a path names it. */
+export const findOwn = async (db: Db, {org, id}: {org: string; id: string}) => {
+  const connector = await findConnector(db, {org, id})
+  if (!connector) throw new Refusal('NOT_FOUND', 'No such connection')
+  return connector
+}

@@ -1,3 +1,4 @@
+import type {Licence} from '../../sql/allowances.ts'
 import {readConnector} from '../../sql/connectors.ts'
 import type {Pool} from '../../sql/database.ts'
 import type {Config} from '../config.ts'
@@ -10,15 +11,17 @@ import type {DiscoveredModule} from './discovered.ts'
 import type {CrmProblem} from './error.ts'
 import {openGrants} from './grant.ts'
 import {findHosts, isApiDomain} from './hosts.ts'
+import {readLicence} from './licence.ts'
 import {readModules} from './modules.ts'
 import {type Reach, reachFrom} from './reach.ts'
-import {createRecords, readRecord, updateRecords} from './records.ts'
+import {createRecords, readRecord, readRecords, updateRecords} from './records.ts'
+import {searchValue, searchWord} from './search.ts'
 import {countActiveUsers, findUser, readCurrentUser} from './users.ts'
 
 export {CrmError, type CrmProblem} from './error.ts'
 
-/** The CRMs of every org, as this process reaches them. */
-export type Crm = {open(connector: string): Promise<Connection>; close(): Promise<void>}
+/** The CRMs of every org, as this process reaches them. `upkeep`: nobody asked for these calls, so they never take the one a minute of a spent day. */
+export type Crm = {open(connector: string, options?: {upkeep?: boolean}): Promise<Connection>; close(): Promise<void>}
 
 /** One connection to a CRM. Writes never throw for what the CRM did or failed to say; they answer per record. Reads throw CrmError or Refusal. */
 export type Connection = {
@@ -29,18 +32,27 @@ export type Connection = {
   findRecords(query: RecordQuery, options?: ReadOptions): Promise<{records: CrmRecord[]; unaskable: {value: string; crm: CrmProblem}[]}>
   /** Null when the CRM has no such record. */
   readRecord(module: string, id: string, options?: ReadOptions): Promise<CrmRecord | null>
+  /** By id, with these fields. Absent ids are left out; the order is the CRM's. */
+  readRecords(query: {module: string; ids: string[]; fields: string[]}, options?: ReadOptions): Promise<CrmRecord[]>
+  /** One page of the CRM's free-text search, which lags behind writes. */
+  searchWord(query: {module: string; word: string; page: number; perPage: number}, options?: ReadOptions): Promise<CrmRecord[]>
+  /** What the CRM's search calls equal, which is more: whoever asks compares again. */
+  searchValue(query: {module: string; field: string; value: string}, options?: ReadOptions): Promise<CrmRecord[]>
+  /** Null for an edition nobody has written down. What the answer says of the credits is kept at once. */
+  readLicence(options?: LicenceOptions): Promise<Licence | null>
   currentUser(options?: ReadOptions): Promise<{id: string; name: string}>
   countActiveUsers(options?: ReadOptions): Promise<number>
   /** The active user of an account of the identity provider; null when nobody is. */
   findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isAdministrator: boolean} | null>
   /** Every module rows can be written to or looked up in, with its fields; `onProgress` after each one. */
   readModules(options?: ReadOptions & {onProgress?(done: number, total: number): Promise<void>}): Promise<DiscoveredModule[]>
-  allowance(): Allowance | null
 }
 
 export type CrmRecord = Record<string, unknown> & {id: string}
 export type RecordQuery = {module: string; field: string; values: (string | number)[]; fields: string[]}
 export type ReadOptions = {signal?: AbortSignal}
+/** `onlyAsProbe`: of a spent day, as the one call a minute or not at all. */
+export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}
 /** `automations`: whether the org's workflows, approvals and blueprints run. Off unless asked. */
 export type WriteOptions = {signal?: AbortSignal; automations?: boolean}
 
@@ -53,18 +65,15 @@ export type RecordAnswer =
   /** Refused before the record was sent. */
   | {ok: false; sent: false; refusal: Refusal}
 
-/** What the CRM last said of the day's API credits, in this process. */
-export type Allowance = {remaining: number | null; remainingAt: string | null; spent: boolean; spentAt: string | null}
-
 export type CrmTools = {db: Pool; config: Config; log: Log}
 
 /** Opened once per process; `close` destroys its sockets. */
 export const openCrm = ({db, config, log}: CrmTools): Crm => {
   const client = openClient({config, log})
-  const tools = {client, grants: openGrants({db, config, log, client}), allowances: openAllowances()}
+  const tools = {client, grants: openGrants({db, config, log, client}), allowances: openAllowances({db, log})}
   return {
     close: client.close,
-    async open(id) {
+    async open(id, {upkeep = false} = {}) {
       const row = await readConnector(db, id)
       if (!row) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
       if (row.state !== 'connected') throw new Refusal('CONNECTION_UNAVAILABLE', sayState(row.state), {connection: row.state})
@@ -73,18 +82,22 @@ export const openCrm = ({db, config, log}: CrmTools): Crm => {
         throw new Refusal('CONNECTION_UNAVAILABLE', 'This connection names a host that is not of its data centre: connect it again')
       }
       const {org, kind, dc, crmOrgId, crmUserId, apiDomain} = row
-      const crmOrg = `${dc}.${crmOrgId}`
-      const reach = reachFrom(tools, {connector: id, hosts, apiDomain, crmOrg})
-      return {connector: {id, org, kind, dc, crmOrgId, crmUserId}, ...verbs(reach), allowance: () => tools.allowances.read(crmOrg)}
+      await tools.allowances.look({dc, crmOrgId})
+      const reach = reachFrom(tools, {connector: id, hosts, apiDomain, crmOrg: {dc, crmOrgId}, upkeep})
+      return {connector: {id, org, kind, dc, crmOrgId, crmUserId}, ...verbs(reach)}
     },
   }
 }
 
-const verbs = (reach: Reach): Omit<Connection, 'connector' | 'allowance'> => ({
+const verbs = (reach: Reach): Omit<Connection, 'connector'> => ({
   createRecords: (module, records, options) => createRecords(reach, module, records, options),
   updateRecords: (module, records, options) => updateRecords(reach, module, records, options),
   findRecords: (query, options) => findRecords(reach, query, options),
   readRecord: (module, id, options) => readRecord(reach, module, id, options),
+  readRecords: (query, options) => readRecords(reach, query, options),
+  searchWord: (query, options) => searchWord(reach, query, options),
+  searchValue: (query, options) => searchValue(reach, query, options),
+  readLicence: options => readLicence(reach, options),
   currentUser: options => readCurrentUser(reach, options),
   countActiveUsers: options => countActiveUsers(reach, options),
   findUser: (zuid, options) => findUser(reach, zuid, options),

@@ -22,6 +22,7 @@ export const describeRun = (run: Run, snapshot: Pick<Snapshot, 'flows' | 'source
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
     pause: run.pause,
+    stoppedBy: run.stoppedBy,
     authorisedAt: run.authorisedAt,
     startedAt: run.startedAt,
     endedAt: run.endedAt,

@@ -215,6 +215,8 @@ test('the CRM’s daily allowance is a 429, its rate limit a 502; what it says o
   const spent = await failWith(new CrmError({...problem, code: 'TOO_MANY_REQUESTS', status: 429, rateLimited: true, quotaSpent: true}))
   t.is(spent.status, 429)
   t.is(spent.headers.get('retry-after'), null)
+  const asksToWait = {...problem, code: 'TOO_MANY_REQUESTS', status: 429, rateLimited: true, quotaSpent: true, retryAfterMs: 1500}
+  t.is((await failWith(new CrmError(asksToWait))).headers.get('retry-after'), null)
   const limited = await failWith(new CrmError({...problem, code: 'TOO_MANY_REQUESTS', status: 429, rateLimited: true, retryAfterMs: 1500}))
   t.is(limited.status, 502)
   t.is(limited.headers.get('retry-after'), '2')

@@ -1,9 +1,11 @@
 import test from 'ava'
-import {sqlStateOf} from '../../sql/database.ts'
+import {z} from 'zod'
+import {sql, sqlStateOf} from '../../sql/database.ts'
 import {admit, findSend, GATE_SHUT, listSends, refreshStatistics, settle} from '../../sql/ledger.ts'
-import {countAdmissions, findHead, takeLease, writeStop} from '../../sql/run-heads.ts'
+import {countAdmissions, findHead, lockHead, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {listLog} from '../../sql/run-log.ts'
 import {beginRun, created, expireLease, intent, openLedger, readAll, settlement} from '../running.ts'
+import {until} from '../until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 test.before(async () => {
@@ -157,6 +159,18 @@ test.serial('a record a row made stays made when the row updates it', async t =>
   await keep(1, 'f.1', 1)
   await keep(2, 'f.1', 3)
   t.is(await keep(3, 'f.2', 2).then(() => null, sqlStateOf), '23505', 'no other row takes it')
+})
+
+test.serial('what is in flight is counted as of when the head is held, not as of when it was waited for', async t => {
+  const {run, fence} = await beginRun(here, {rowsLimit: 2})
+  const other = await here.hot.connect()
+  await other.query('begin')
+  await admit(other as never, intent({run, fence}, 1, 1, 2))
+  const locked = here.db.transaction(tx => lockHead(tx, {run, fence}))
+  await until(() => here.db.exists(sql.type(z.object({}))`select from pg_locks where not granted`), Boolean)
+  await other.query('commit')
+  other.release()
+  t.like(await locked, {counted: 2, sendsOpen: 1})
 })
 
 test.serial('a row that comes to another record is found by its newest key', async t => {

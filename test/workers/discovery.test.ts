@@ -132,13 +132,17 @@ test('a read that is dropped or told to wait is asked again', async t => {
 })
 
 test('what the CRM refuses is told to whoever asked, and the snapshot before stays', async t => {
-  const {crm} = t.context.world
+  const {crm, ahead} = t.context.world
   const before = await latest(t.context)
   crm.faults.add({match: {path: '/crm/v8/settings/fields'}, times: 9, action: {type: 'rateLimit', credits: 0}})
   const job = await discover(t.context)
   t.is(job.state, 'refused')
   t.like(job.error, {code: 'CRM_REFUSED', crm: {code: 'TOO_MANY_REQUESTS', quotaSpent: true, status: 429}})
   t.is((await latest(t.context)).id, before.id)
+  crm.faults.clear()
+  t.like((await discover(t.context)).error, {code: 'DAILY_ALLOWANCE_SPENT'})
+  await ahead('61 seconds')
+  t.is((await discover(t.context)).state, 'done')
 })
 
 test('a connection whose grant ended is told so', async t => {

@@ -1,5 +1,6 @@
 import test from 'ava'
 import {z} from 'zod'
+import {openBudget} from '../../shared/crm/budget.ts'
 import {openCrm} from '../../shared/crm/crm.ts'
 import {runImport as importJob} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
@@ -44,10 +45,16 @@ const begin = async (prefix: string, {count = 300, flow = unmatched as object, s
   return {path, runPath, id: run.id as string, end}
 }
 
-const Head = z.object({fence: z.number(), takeovers: z.number(), sends: z.number(), endedAt: z.string().nullable()})
+const Head = z.object({
+  fence: z.number(),
+  owner: z.string().nullable(),
+  takeovers: z.number(),
+  sends: z.number(),
+  endedAt: z.string().nullable(),
+})
 const headOf = (id: string) =>
   here.db.one(sql.type(Head)`
-    select fence, takeovers, (select count(*) from sends where sends.run_no = h.run_no) as sends, ended_at as "endedAt"
+    select fence, owner, takeovers, (select count(*) from sends where sends.run_no = h.run_no) as sends, ended_at as "endedAt"
     from run_heads h join runs using (run_no) where id = ${id}`)
 
 const untilPaused = (runPath: string) => untilRun(org.call, runPath, run => run.state === 'paused', 20)
@@ -94,9 +101,9 @@ test.serial('a row refused after a silence stays counted, and its results say th
 })
 
 test.serial('a pause while lost records are looked up leaves nothing open, and the run finds them later', async t => {
-  fail({match: creates, times: 1, action: 'dropAfter'}, {match: queries, times: 1, action: {type: 'allowanceSpent', forSeconds: 50}})
+  fail({match: creates, times: 1, action: 'dropAfter'}, {match: queries, times: 1, action: {type: 'rateLimit', retryAfter: 50}})
   const begun = await begin('Pa-', {count: 100})
-  t.is((await untilPaused(begun.runPath)).pause.code, 'DAILY_ALLOWANCE_SPENT')
+  t.is((await untilPaused(begun.runPath)).pause.code, 'RATE_LIMITED')
   t.is((await headOf(begun.id)).sends, 0)
   await passMinute()
   const {outcomes, finals, log} = await begun.end()
@@ -120,19 +127,19 @@ test.serial('a run that cannot look its lost records up ends with every row told
   t.is(run.rowsWritten, 100)
 })
 
-test.serial('a run that only waits for its allowance is never taken for one that fails', async t => {
-  fail({match: queries, times: 1, action: {type: 'allowanceSpent', forSeconds: 100}})
-  const begun = await begin('Wa-', {count: 20, flow: accounts})
+test.serial('a run that only waits for its CRM is never taken for one that fails', async t => {
+  fail({match: queries, times: 2, action: {type: 'rateLimit', retryAfter: 50}})
+  const begun = await begin('Wa-', {count: 1, flow: accounts})
   for (const fence of [1, 2]) {
-    await until(
+    const laidDown = await until(
       () => headOf(begun.id),
-      head => head.fence === fence,
+      head => head.fence === fence && head.owner === null,
     )
+    t.is(laidDown.takeovers, 0)
     await untilPaused(begun.runPath)
-    t.like(await headOf(begun.id), {fence, takeovers: 0})
     await passMinute()
   }
-  t.deepEqual((await begun.end()).outcomes, {created: 20})
+  t.deepEqual((await begun.end()).outcomes, {created: 1})
 })
 
 test.serial('a CRM that answers nothing is not sent the rest of the file', async t => {
@@ -155,13 +162,12 @@ test.serial('the last rows have their tries, and then the run ends with what it 
 })
 
 test.serial('a paused run that is cancelled ends at once', async t => {
-  fail({match: queries, times: 1, action: {type: 'allowanceSpent', forSeconds: 3_000}})
+  fail({match: queries, times: 1, action: {type: 'rateLimit', retryAfter: 3_000}})
   const begun = await begin('Ca-', {count: 20, flow: accounts})
   await untilPaused(begun.runPath)
   await ok(org.call('POST', `${begun.runPath}/cancel`), 200)
   const {run} = await begun.end()
   t.is(run.stop.stopped, 'CANCELLED')
-  here.crm.clock.advance(3_000_000)
 })
 
 test.serial('a job delivered twice finds the run held: one owner, one fence', async t => {
@@ -186,7 +192,7 @@ test.serial('a run that ends while another worker waits for its lease is not beg
   await here.db.query(sql.unsafe`update runs set state = 'writing' where id = ${begun.id}`)
   const {endedAt} = await headOf(begun.id)
   const drain = new AbortController().signal
-  const tools = {...here.tools, crm: openCrm(here.tools), drain}
+  const tools = {...here.tools, crm: openCrm(here.tools), budget: openBudget(here.tools), drain}
   const lock = await here.hot.connect()
   await lock.query('begin')
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [begun.id])

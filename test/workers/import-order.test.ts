@@ -88,17 +88,17 @@ test.serial('a record the CRM has already: both rows update it, the later one la
 
 test.serial('when the first row is refused the later one is planned afresh, and makes the record', async t => {
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'refuse', index: 0}})
-  const {outcomes, outcomeOf} = await importRows(spread('R-', 151))
-  t.deepEqual(outcomes, {created: 150, refused: 1})
-  t.deepEqual([outcomeOf(1), outcomeOf(151)], ['refused', 'created'])
+  const {outcomes, outcomeOf} = await importRows(spread('R-', 100))
+  t.deepEqual(outcomes, {created: 99, refused: 1})
+  t.deepEqual([outcomeOf(1), outcomeOf(100)], ['refused', 'created'])
 })
 
 test.serial('when the first row is not answered the later one waits for what became of it', async t => {
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
-  const {outcomes, outcomeOf, finals} = await importRows(spread('W-', 151))
-  t.deepEqual(outcomes, {created: 150, updated: 1})
-  t.deepEqual([outcomeOf(1), outcomeOf(151)], ['created', 'updated'])
-  t.is(finals.get(151).recordId, finals.get(1).recordId)
+  const {outcomes, outcomeOf, finals} = await importRows(spread('W-', 100))
+  t.deepEqual(outcomes, {created: 99, updated: 1})
+  t.deepEqual([outcomeOf(1), outcomeOf(100)], ['created', 'updated'])
+  t.is(finals.get(100).recordId, finals.get(1).recordId)
   t.like(numbered('W-0'), [{Account_Name: 'Last'}])
 })
 

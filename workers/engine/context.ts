@@ -1,4 +1,5 @@
 import type {Config} from '../../shared/config.ts'
+import type {Share} from '../../shared/crm/budget.ts'
 import type {Connection} from '../../shared/crm/crm.ts'
 import type {Snapshot} from '../../shared/flows/snapshot.ts'
 import type {Log} from '../../shared/log.ts'
@@ -7,10 +8,9 @@ import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {Lease} from './lease.ts'
 import type {Settler} from './settler.ts'
-import type {Slots} from './slots.ts'
 
 /** What every step of one run has at hand. */
-export type Context = Offline & {connection: Connection}
+export type Context = Offline & {connection: Connection; slots: Share}
 
 /** As long as the CRM is not spoken to. */
 export type Offline = {
@@ -25,7 +25,6 @@ export type Offline = {
   snapshot: Snapshot
   lease: Lease
   settler: Settler
-  slots: Slots
   /** Given to each batch in turn; a new owner begins past the last one's. */
   nextBatch(): number
   /** Aborts when the lease is lost or the process is asked to stop. */

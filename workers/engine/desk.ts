@@ -46,13 +46,18 @@ export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => 
   failure: null,
 })
 
-/** Throws what ended the pass, if anything did. */
-export const assertGoing = ({failure, ctx}: Desk) => {
+/**
+ * Throws what ended the pass, if anything did. A CRM that answers nothing is not sent the rest of the file: the run lies down and
+ * looks again.
+ */
+export const assertGoing = ({failure, ctx, silent, window}: Desk) => {
   if (failure) throw failure.error
   ctx.signal.throwIfAborted()
   const stop = ctx.lease.stopSeen()
   if (stop) throw new RunStopped(stop)
   if (ctx.lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
+  if (silent > ctx.config.CRM_SLOTS && window.size() > 0)
+    throw new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
 }
 
 /** Rows that hold what they need are planned; the others wait for it. */
@@ -162,7 +167,6 @@ const flush = (desk: Desk, kind: Kind) => {
 const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   const {next, unsent, ending} = await sendBatch(desk.ctx, desk.track, kind, ops, besides(desk))
   if (ending) throw ending
-  assertHeard(desk, [...next.keys()])
   for (const row of next.keys()) desk.resending.delete(row)
   for (const op of unsent) fill(desk, kind, op)
   const rows = (step: string) => [...next].filter(([, taken]) => taken === step).map(([row]) => row)
@@ -173,16 +177,12 @@ const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   if (again.length) begin(desk, sendLater(desk, kind, again))
 }
 
-/** A CRM that answers nothing is not sent the rest of the file: the run lies down and looks again. The last rows have had their tries. */
-const assertHeard = (desk: Desk, rows: Row[]) => {
-  if (rows.length) desk.silent = rows.every(({counted}) => counted === 'unanswered') ? desk.silent + 1 : 0
-  if (desk.silent > desk.ctx.config.CRM_SLOTS && desk.window.size() > 0)
-    throw new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
-}
-
 const besides = (desk: Desk) => ({
   leave: (row: Row) => desk.window.leave(row.number),
   resending: () => desk.resending.size > 0,
+  heard: (anything: boolean) => {
+    desk.silent = anything ? 0 : desk.silent + 1
+  },
   change: () => {
     assertGoing(desk)
     return desk.change.next()

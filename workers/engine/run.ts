@@ -18,7 +18,6 @@ import {runPass} from './pass.ts'
 import {meaningOf} from './patience.ts'
 import {layTrack, type Track} from './row.ts'
 import {openSettler} from './settler.ts'
-import {openSlots} from './slots.ts'
 import {closeOpenSends} from './takeover.ts'
 
 /** `ended`: nothing is left to do. `held`: another owner has it. `released`: it goes on later, here or elsewhere. */
@@ -45,7 +44,7 @@ export const carryRun = async (
     // Another owner may have moved the run on, or ended it, while its lease was waited for.
     const run = await findRun(db, {org, id})
     const carried =
-      !run || isOver(run) ? 'ended' : await carry(await openContext(tools, run, {head, lease, drain: signal, log}), tools.crm, head)
+      !run || isOver(run) ? 'ended' : await carry(await openContext(tools, run, {head, lease, drain: signal, log}), tools, head)
     orderly = true
     return carried
   } finally {
@@ -69,17 +68,18 @@ const openContext = async ({config, db, hot, storage}: Tools, run: Run, {head, l
     chainStart: Date.parse(chainStart ?? run.authorisedAt),
     snapshot: Snapshot.parse(stored!.document),
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
-    slots: openSlots(config.CRM_SLOTS),
     nextBatch: () => batch++,
     signal: AbortSignal.any([lease.lost, drain]),
   }
 }
 
-const carry = async (ctx: Offline, crm: Crm, head: Head): Promise<Carried> => {
+type Reach = Pick<Tools, 'crm' | 'budget'>
+
+const carry = async (ctx: Offline, reach: Reach, head: Head): Promise<Carried> => {
   const tracks = ctx.snapshot.flows.map(flow => layTrack(flow, ctx.snapshot))
   try {
     await tellOpenSends(ctx, tracks)
-    await writeRows(ctx, crm, tracks, head)
+    await writeRows(ctx, reach, tracks, head)
   } catch (error) {
     const ending = endingOf(ctx, error)
     if (!(ending instanceof RunStopped)) return lieDown(ctx, ending)
@@ -99,7 +99,7 @@ const tellOpenSends = async (ctx: Offline, tracks: Track[]) => {
 }
 
 /** Flow after flow: a flow ends when nothing of it is open. */
-const writeRows = async (offline: Offline, crm: Crm, tracks: Track[], head: Head) => {
+const writeRows = async (offline: Offline, {crm, budget}: Reach, tracks: Track[], head: Head) => {
   const {db, run, lease} = offline
   if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
@@ -110,11 +110,16 @@ const writeRows = async (offline: Offline, crm: Crm, tracks: Track[], head: Head
     })
   }
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
-  const ctx = {...offline, connection: await connect(offline, crm)}
-  for (const {flow, lowWater, done} of await listCursors(db, run.no)) {
-    if (done) continue
-    await runPass(ctx, tracks.find(({no}) => no === flow)!, lowWater)
-    await finishFlow(db, {run: run.no, flow})
+  const connection = await connect(offline, crm)
+  const slots = budget.open(connection.connector, run.no)
+  try {
+    for (const {flow, lowWater, done} of await listCursors(db, run.no)) {
+      if (done) continue
+      await runPass({...offline, connection, slots}, tracks.find(({no}) => no === flow)!, lowWater)
+      await finishFlow(db, {run: run.no, flow})
+    }
+  } finally {
+    await slots.close()
   }
 }
 

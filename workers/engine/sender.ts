@@ -6,7 +6,7 @@ import {admitOps, answerSecondsOf, type Beside} from './admission.ts'
 import type {Context} from './context.ts'
 import {RunPaused} from './ending.ts'
 import {atPoint} from './fault-point.ts'
-import {backOffMs, meaningOf, spent} from './patience.ts'
+import {backOffMs, isCrowded, meaningOf, spent} from './patience.ts'
 import type {Kind, Row, Track} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {holdSlot, type Slot} from './slots.ts'
@@ -26,11 +26,15 @@ type Answered = {answers: RecordAnswer[]} | {unsent: Error | null}
 
 const longestWaitMs = 10_000
 const mostTries = 10
+/** A write of more records counts among the CRM's large calls. Source: wire reference 10. */
+const mostOfSmall = 10
 
-/**
- * The life of one batch: slot, intent, request, slot back, settlement. `leave` is told of each row as its end is written. */
-export const sendBatch = async (ctx: Context, track: Track, kind: Kind, ops: Op[], on: Beside & {leave(row: Row): void}): Promise<Sent> => {
-  const slot = await holdSlot(ctx.slots, ctx.signal)
+/** `leave`: of each row as its end is written. `heard`: of each batch whether the CRM said anything of it. */
+type Told = {leave(row: Row): void; heard(anything: boolean): void}
+
+/** The life of one batch: slot, intent, request, slot back, settlement. */
+export const sendBatch = async (ctx: Context, track: Track, kind: Kind, ops: Op[], on: Beside & Told): Promise<Sent> => {
+  const slot = await holdSlot(ops.length > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
     const admitted = await admitOps(ctx, track, kind, ops, slot, on)
     atPoint('after_intent')
@@ -41,12 +45,15 @@ export const sendBatch = async (ctx: Context, track: Track, kind: Kind, ops: Op[
       await putBack(ctx, track, admitted.batch, admitted.ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
+    on.heard(answered.answers.some(isHeard))
     const {next, ending} = await settleAnswers(ctx, track, kind, admitted, answered.answers, on.leave)
     return {next, unsent: admitted.left, ending}
   } finally {
     slot.give()
   }
 }
+
+const isHeard = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer.crm.unanswered)
 
 type Admitted = {batch: number; ops: Op[]; since: number}
 
@@ -57,7 +64,8 @@ const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, sin
     if (!ctx.lease.maySend(intendedAt)) return {unsent: null}
     const results = await write(ctx, track, kind, ops).catch(notSent)
     if (results instanceof Error) return {unsent: results}
-    const declined = await declinedWhole(ctx, results, tried)
+    // What fails there fails over a batch of which nothing was done.
+    const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
     if (!declined) return {answers: results}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
@@ -103,6 +111,7 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
   if (!first.sent) return meaningOf(ctx, first.refusal)
   if (!results.every(answer => !answer.ok && answer.sent && answer.crm.rateLimited)) return null
   if (first.crm.quotaSpent) return spent()
+  if (isCrowded(first.crm)) await ctx.slots.cut()
   const waitMs = backOffMs(tried, first.crm.retryAfterMs)
   if (waitMs <= longestWaitMs && tried < mostTries) return {waitMs}
   return new RunPaused('RATE_LIMITED', 'The CRM asks to slow down', Math.max(10, waitMs / 1000))

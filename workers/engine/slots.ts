@@ -1,5 +1,4 @@
-/** A bound on calls in flight at the CRM. First come, first served; a waiter whose signal aborts leaves the line. */
-export type Slots = {take(signal: AbortSignal): Promise<void>; give(): void; free(): number}
+import type {Slots} from '../../shared/crm/slots.ts'
 
 /** One batch's slot, which it may give up while it waits, and take again. Giving twice gives once. */
 export type Slot = {give(): void; again(): Promise<void>}
@@ -15,39 +14,6 @@ export const holdSlot = async (slots: Slots, signal: AbortSignal): Promise<Slot>
     async again() {
       await slots.take(signal)
       held = true
-    },
-  }
-}
-
-export const openSlots = (count: number): Slots => {
-  let free = count
-  const line: (() => void)[] = []
-  return {
-    free: () => free,
-    take(signal) {
-      signal.throwIfAborted()
-      if (free > 0) {
-        free--
-        return Promise.resolve()
-      }
-      return new Promise((resolve, reject) => {
-        const leave = () => {
-          const at = line.indexOf(enter)
-          if (at >= 0) line.splice(at, 1)
-          reject(signal.reason)
-        }
-        const enter = () => {
-          signal.removeEventListener('abort', leave)
-          resolve()
-        }
-        signal.addEventListener('abort', leave, {once: true})
-        line.push(enter)
-      })
-    },
-    give() {
-      const next = line.shift()
-      if (next) next()
-      else free++
     },
   }
 }

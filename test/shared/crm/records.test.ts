@@ -13,7 +13,11 @@ anyTest.before(async t => {
   context.place = await place(t, {environment: {CRM_TIMEOUT_SECONDS: '1'}})
   context.connection = await context.place.crm.open(await context.place.connect())
 })
-anyTest.beforeEach(t => (t.context as {place: Place}).place.standIn.clear())
+anyTest.beforeEach(async t => {
+  const {place} = t.context as {place: Place}
+  place.standIn.clear()
+  await place.db.query(sql.unsafe`delete from crm_allowances`)
+})
 
 const lead = (name: string, more: object = {}) => ({Last_Name: name, ...more})
 const order = (code: string, more: object = {}) => ({Name: code, Code: code, ...more})
@@ -274,13 +278,4 @@ test('whom the CRM takes the connection for, and how many people work there', as
   const {connection} = t.context
   t.deepEqual(await connection.currentUser(), {id: connection.connector.crmUserId, name: 'Ana Ruiz'})
   t.is(await connection.countActiveUsers(), 3)
-})
-
-test('the allowance is what the last answer said', async t => {
-  const {connection, place} = t.context
-  place.standIn.faults.add({action: {type: 'rateLimit', credits: 0}})
-  await connection.createRecords('Leads', [lead('One')], {})
-  t.like(connection.allowance(), {remaining: 0, spent: true})
-  await connection.createRecords('Leads', [lead('One')], {})
-  t.like(connection.allowance(), {spent: false, spentAt: null})
 })

@@ -1,0 +1,126 @@
+import {randomUUID} from 'node:crypto'
+import test from 'ava'
+import {z} from 'zod'
+import {cutBudget, insertShares, lockBudget, type ShareRow, takeShares} from '../../sql/budgets.ts'
+import {sql} from '../../sql/database.ts'
+import {openLedger} from '../running.ts'
+
+let here: Awaited<ReturnType<typeof openLedger>>
+test.before(async () => {
+  here = await openLedger('budgets')
+})
+test.after.always(() => here?.close())
+
+const newOrg = () => ({dc: 'us', crmOrgId: randomUUID()})
+type Org = ReturnType<typeof newOrg>
+
+let ahead = 0
+/** Moves the clock of every test of this file on. */
+const pass = (seconds: number) => {
+  ahead += seconds
+  return here.db.query(sql.unsafe`
+    insert into clock_offset (ahead) values (make_interval(secs => ${ahead})) on conflict (only_row) do update set ahead = excluded.ahead`)
+}
+
+const look = (org: Org, cap: number) => here.db.transaction(async tx => (await lockBudget(tx, org, cap)).total)
+const cut = (org: Org) => cutBudget(here.db, org)
+
+test.serial('a budget begins at its cap, and follows it while it is whole', async t => {
+  const org = newOrg()
+  t.is(await look(org, 10), 10)
+  t.is(await look(org, 20), 20)
+  t.is(await look(org, 5), 5)
+  t.is(await look(newOrg(), 7), 7, 'another org has its own')
+})
+
+test.serial('a cut takes three tenths, at most once in two seconds and never the last slot', async t => {
+  const org = newOrg()
+  await look(org, 10)
+  t.deepEqual([await cut(org), await cut(org), await look(org, 10)], [7, null, 7])
+  for (const total of [4, 2, 1, 1]) {
+    await pass(2)
+    t.is(await cut(org), total)
+  }
+  t.is(await cut(newOrg()), null, 'nobody has used this one')
+})
+
+test.serial('fifty processes told to slow down at once cut once', async t => {
+  const org = newOrg()
+  await look(org, 10)
+  const cuts = await Promise.all(Array.from({length: 50}, () => cut(org)))
+  t.deepEqual(
+    cuts.filter(total => total !== null),
+    [7],
+  )
+})
+
+test.serial('it grows by one for every ten seconds without a cut, up to its cap', async t => {
+  const org = newOrg()
+  await look(org, 10)
+  await cut(org)
+  await pass(9)
+  t.is(await look(org, 10), 7)
+  await pass(2)
+  t.is(await look(org, 10), 8)
+  t.is(await look(org, 10), 8, 'looking again grows nothing')
+  await pass(9.5)
+  t.is(await look(org, 10), 9, 'what was left of the ten seconds counts')
+  await cut(org)
+  await pass(25)
+  t.is(await look(org, 10), 8, 'nobody looked for a while')
+  await pass(1_000)
+  t.is(await look(org, 10), 10)
+})
+
+test.serial('a cap that falls takes what is above it, and a cut budget does not rise with it', async t => {
+  const org = newOrg()
+  await look(org, 20)
+  await cut(org)
+  t.is(await look(org, 25), 14)
+  t.is(await look(org, 10), 10)
+})
+
+test.serial('a turn is two seconds', async t => {
+  const org = newOrg()
+  const turnOf = () => here.db.transaction(async tx => (await lockBudget(tx, org, 1)).turn)
+  const turn = await turnOf()
+  await pass(2)
+  const next = await turnOf()
+  t.true(next === turn + 1 || next === turn + 2)
+})
+
+const share = (holder: string, got: number): ShareRow & {inUse: number} => ({
+  ...{holder, share: 1, run: 7, want: 12, wantLarge: 10, got, gotLarge: got, inUse: got},
+})
+const renew = (org: Org, holder: string, shares: (ShareRow & {inUse: number})[], takenOver: number[] = []) =>
+  here.db.transaction(async tx => {
+    await lockBudget(tx, org, 10)
+    const others = await takeShares(tx, org, {holder, takenOver})
+    await insertShares(tx, org, shares)
+    return others
+  })
+
+test.serial('a holder writes its own shares anew and sees the others, until they expire', async t => {
+  const org = newOrg()
+  t.deepEqual(await renew(org, 'a', [share('a', 4)]), [])
+  const [seen] = await renew(org, 'b', [share('b', 6)])
+  const {inUse: _, ...kept} = share('a', 4)
+  t.deepEqual(seen, kept)
+  await pass(14)
+  t.is((await renew(org, 'b', [share('b', 6)])).length, 1)
+  await pass(1)
+  t.is((await renew(org, 'b', [share('b', 6)])).length, 0, 'fifteen seconds after its last renewal')
+  t.is((await renew(org, 'a', []))[0]?.got, 6)
+  const left = await here.db.oneFirst(sql.type(z.object({count: z.number()}))`
+    select count(*) from crm_shares where crm_org_id = ${org.crmOrgId}`)
+  t.is(left, 1)
+})
+
+test.serial("a run's new owner takes the share of the one before, and nobody else's", async t => {
+  const org = newOrg()
+  await renew(org, 'dead', [share('dead', 4)])
+  await renew(org, 'other', [{...share('other', 3), run: 8}])
+  await renew(org, 'reader', [{...share('reader', 1), run: null}])
+  const others = await renew(org, 'new', [], [7])
+  t.deepEqual(others.map(({holder}) => holder).sort(), ['other', 'reader'])
+})
