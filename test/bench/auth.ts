@@ -26,7 +26,7 @@ export const measureAuth = async () => {
   const config = readConfig({...process.env, DATABASE_URL: database.url})
   const {org, token} = await openMember(database.url, config)
   const server = fork(fileURLToPath(new URL('auth-server.ts', import.meta.url)), {
-    env: {...process.env, DATABASE_URL: database.url},
+    env: {...process.env, DATABASE_URL: database.url, RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
     execArgv: process.execArgv,
   })
   try {
