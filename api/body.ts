@@ -49,7 +49,7 @@ const readAll = async (request: IncomingMessage) => {
     else chunks.push(chunk)
   }
   request.on('data', take).once('end', resolve).once('error', reject)
-  const breakOff = () => reject(new Refusal('UPLOAD_BROKEN', 'The body broke off'))
+  const breakOff = () => request.complete || reject(new Refusal('UPLOAD_BROKEN', 'The body broke off'))
   request.once('close', breakOff)
   try {
     await promise
