@@ -6,6 +6,7 @@ import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {until} from '../until.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
@@ -97,14 +98,19 @@ test.serial('a worker that sleeps past its lease wakes to find the run taken, an
   await untilRun(org.call, begun.runPath, () => here.crm.held() > 0)
   sleeper.kill('SIGSTOP')
   startWorker()
-  await untilRun(org.call, begun.runPath, run => run.progress.done >= 700 && run.counts.Accounts.unanswered === 0)
+  await until(
+    () => fenceOf(begun),
+    fence => fence === 2,
+  )
   here.crm.release()
   sleeper.kill('SIGCONT')
   await assertWhole(t, 'Z-', begun)
-  const fence = await here.db.oneFirst(sql.type(z.object({fence: z.number()}))`
-    select fence from run_heads join runs using (run_no) where id = ${begun.runPath.split('/').at(-1)!}`)
-  t.is(fence, 2, 'taken twice: by the sleeper and by its successor')
+  t.is(await fenceOf(begun), 2, 'taken twice: by the sleeper and by its successor')
 })
+
+const fenceOf = ({runPath}: {runPath: string}) =>
+  here.db.oneFirst(sql.type(z.object({fence: z.number()}))`
+    select fence from run_heads join runs using (run_no) where id = ${runPath.split('/').at(-1)!}`)
 
 test.serial('a worker asked to stop settles what is in flight and hands the run over', async t => {
   const begun = await begin('E-')
