@@ -1,7 +1,7 @@
 import {randomUUID} from 'node:crypto'
 import {type JobWithMetadata, PgBoss, type Queue as QueuePolicy, type SendOptions} from 'pg-boss'
 import type {z} from 'zod'
-import {type Db, sql, type Tx} from '../sql/database.ts'
+import {statementsIn, type Tx} from '../sql/database.ts'
 import {insertJob} from '../sql/jobs.ts'
 import type {Code} from './errors.ts'
 import type {Log} from './log.ts'
@@ -57,18 +57,11 @@ export const enqueue = async <P extends z.ZodType>(
   const data = job.payload.parse(payload) as object & {org: string}
   const key = job.key?.(data as z.output<P>)
   const id = randomUUID()
-  const sent = await queue.send(job.name, data, {id, ...(key !== undefined && {singletonKey: key}), db: inside(tx), ...options})
+  const sent = await queue.send(job.name, data, {id, ...(key !== undefined && {singletonKey: key}), db: statementsIn(tx), ...options})
   if (sent === null) return findLive(queue, job, key!)
   if (track) await insertJob(tx, {id, org: data.org, queue: job.name})
   return id
 }
-
-const inside = (tx: Db) => ({
-  executeSql: async (text: string, values: unknown[] = []) => {
-    const {rows} = await tx.query({...sql.unsafe``, sql: text, values: values as never})
-    return {rows: [...rows]}
-  },
-})
 
 const findLive = async (queue: Queue, {name}: Job, key: string) => {
   const same = await queue.findJobs(name, {key})

@@ -5,7 +5,7 @@ const Empty = z.object({})
 /** An org at the CRM, whichever connections reach it: its data centre and its id there. */
 export type CrmOrg = {dc: string; crmOrgId: string}
 
-const Allowance = z.object({
+export const Allowance = z.object({
   /** Null when it is older than a day. */
   remaining: z.number().nullable(),
   remainingAt: z.string().nullable(),

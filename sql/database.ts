@@ -82,3 +82,11 @@ const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError]
 
 /** Gone with the transaction, and worth saying again: deadlocks, serialisation, lock and statement time-outs, a server out of means or read only. */
 export const isPassing = (error: unknown) => /^(40P01|40001|55P03|57014|53...|25006)$/.test(sqlStateOf(error) ?? '')
+
+/** A transaction as the queue takes one: its own statements join ours. */
+export const statementsIn = (tx: Tx) => ({
+  executeSql: async (text: string, values: unknown[] = []) => {
+    const {rows} = await tx.query({...sql.unsafe``, sql: text, values: values as never})
+    return {rows: [...rows]}
+  },
+})

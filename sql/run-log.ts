@@ -19,6 +19,9 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number]
 export const outcomeNo = (outcome: Outcome) => OUTCOMES.indexOf(outcome)
 
+/** Where a module's count of an outcome stands among the head's counts. */
+export const countAt = (module: number, outcome: Outcome) => (module - 1) * 16 + outcomeNo(outcome)
+
 const LogEntry = z.object({
   seq: z.number(),
   rowKey: z.string(),

@@ -1,16 +1,11 @@
 import {z} from 'zod'
-import {normaliseAddress} from '../../shared/people/address.ts'
+import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
 import {acceptInvitation, invite, withdraw} from '../../shared/people/invitation.ts'
 import {ROLES} from '../../shared/people/roles.ts'
 import {listInvitations, listReceived} from '../../sql/invitations.ts'
 import {route} from '../route.ts'
 
 const params = z.object({id: z.string()})
-const email = z
-  .string()
-  .trim()
-  .max(254)
-  .pipe(z.email({pattern: z.regexes.unicodeEmail}))
 
 export default [
   route({
@@ -24,7 +19,7 @@ export default [
     method: 'post',
     path: '/orgs/:org/invitations',
     access: {role: 'admin'},
-    body: z.object({email, role: z.enum(ROLES)}),
+    body: z.object({email: EmailAddress, role: z.enum(ROLES)}),
     status: 201,
     handle: async ({db, caller, body}) => ({invitation: await invite(db, caller, body)}),
   }),

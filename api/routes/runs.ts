@@ -5,6 +5,7 @@ import {isAtLeast} from '../../shared/people/roles.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun, readSnapshot} from '../../shared/runs/find.ts'
 import {startRun} from '../../shared/runs/start.ts'
+import {cancelled} from '../../shared/runs/stop.ts'
 import {findImport} from '../../sql/imports.ts'
 import {writeStop} from '../../sql/run-heads.ts'
 import {listRuns} from '../../sql/runs.ts'
@@ -66,8 +67,7 @@ export default [
     params: OfRun,
     async handle({db, caller: {org}, params}) {
       const {run} = await findImportRun(db, {org, importId: params.id, runId: params.run})
-      if (run.state !== 'ended')
-        await writeStop(db, {run: run.no, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. A new run carries on'}})
+      if (run.state !== 'ended') await writeStop(db, {run: run.no, stop: cancelled})
       const after = await findImportRun(db, {org, importId: params.id, runId: params.run})
       return {run: describeRun(after.run, after.snapshot, params.id)}
     },

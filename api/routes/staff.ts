@@ -1,17 +1,11 @@
 import {z} from 'zod'
 import {readCursor, writeCursor} from '../../shared/cursor.ts'
-import {normaliseAddress} from '../../shared/people/address.ts'
+import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
 import {addStaff, listStaffMembers, removeStaff} from '../../shared/people/staff.ts'
 import {listPeopleAt} from '../../sql/people.ts'
 import {listStaffActions} from '../../sql/staff-actions.ts'
 import {limitOf} from '../page.ts'
 import {route} from '../route.ts'
-
-const email = z
-  .string()
-  .trim()
-  .max(254)
-  .pipe(z.email({pattern: z.regexes.unicodeEmail}))
 
 export default [
   route({
@@ -25,7 +19,7 @@ export default [
     method: 'post',
     path: '/staff/people',
     access: {operator: true},
-    body: z.strictObject({email, person: z.string().optional()}),
+    body: z.strictObject({email: EmailAddress, person: z.string().optional()}),
     handle: async ({db, body}) => ({person: await addStaff(db, body)}),
   }),
 
@@ -41,7 +35,7 @@ export default [
     method: 'get',
     path: '/staff/people/search',
     access: {backoffice: true},
-    query: z.object({email}),
+    query: z.object({email: EmailAddress}),
     handle: async ({db, query}) => ({people: await listPeopleAt(db, normaliseAddress(query.email))}),
   }),
 

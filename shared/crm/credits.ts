@@ -1,24 +1,13 @@
 import {z} from 'zod'
-import {type AllowanceRow, findAllowance} from '../../sql/allowances.ts'
+import {Allowance, type AllowanceRow, findAllowance} from '../../sql/allowances.ts'
 import type {ConnectorRow} from '../../sql/connectors.ts'
 import type {Db} from '../../sql/database.ts'
 
 /** The kinds of connection whose credits can be asked for. */
 const kindsWithCredits = ['zoho']
 
-/** What is known of a CRM org's API credits. */
-export const CreditReport = z.object({
-  remaining: z.number().nullable(),
-  remainingAt: z.string().nullable(),
-  allowance: z.number().nullable(),
-  allowanceAtLeast: z.boolean(),
-  edition: z.string().nullable(),
-  spent: z.boolean(),
-  spentAt: z.string().nullable(),
-})
-
 export const CreditCheck = z.object({
-  credits: CreditReport,
+  credits: Allowance,
   /** A call was sent. */
   asked: z.boolean(),
   /** The CRM answered it as asked, or refused it because its day is spent. */

@@ -1,10 +1,9 @@
-import {OUTCOMES, type Outcome} from '../../sql/run-log.ts'
+import {countAt, type Outcome} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {Snapshot} from '../flows/snapshot.ts'
 
 /** Outcomes that can be a row's last word. */
 const FINAL: Outcome[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
-const countsPerModule = 16
 
 /** A run as the API answers it. `counts` are rows by module and by what has become of them so far. */
 export const describeRun = (run: Run, snapshot: Pick<Snapshot, 'flows' | 'sources' | 'modules'> | null, importId: string | null) => {
@@ -30,7 +29,7 @@ export const describeRun = (run: Run, snapshot: Pick<Snapshot, 'flows' | 'source
 }
 
 const countsOf = ({counts}: Run, module: number) =>
-  Object.fromEntries(FINAL.map(outcome => [outcome, counts[(module - 1) * countsPerModule + OUTCOMES.indexOf(outcome)] ?? 0]))
+  Object.fromEntries(FINAL.map(outcome => [outcome, counts[countAt(module, outcome)] ?? 0]))
 
 /** Rows of all flows together; `etaSeconds` from the rate since the start, null before anything is done. */
 const progressOf = ({counts, startedAt, endedAt}: Run, {flows, sources}: Pick<Snapshot, 'flows' | 'sources'>) => {

@@ -1,12 +1,13 @@
-import {type ChildProcess, spawn} from 'node:child_process'
+import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
-import {fileURLToPath} from 'node:url'
+import {createInterface} from 'node:readline'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
 import {until} from '../until.ts'
+import {endWorker, startWorker as startProcess} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
@@ -19,28 +20,12 @@ test.before(async t => {
 })
 
 test.afterEach.always(async () => {
-  await Promise.all(started.splice(0).map(end))
+  await Promise.all(started.splice(0).map(endWorker))
   here.crm.faults.clear()
 })
 
-const end = async (worker: ChildProcess) => {
-  if (worker.exitCode !== null || worker.signalCode !== null) return
-  worker.kill('SIGCONT')
-  worker.kill('SIGKILL')
-  await once(worker, 'exit')
-}
-
-/** A worker process of its own, as the Procfile starts it. */
 const startWorker = (environment: Record<string, string> = {}) => {
-  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = here.config
-  const worker = spawn(process.execPath, [fileURLToPath(new URL('../../workers/start.ts', import.meta.url)), 'imports'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: {
-      ...process.env,
-      ...{NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!},
-      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), DRAIN_SECONDS: '5', ...environment},
-    },
-  })
+  const worker = startProcess(here.config, environment)
   started.push(worker)
   return worker
 }
@@ -85,7 +70,7 @@ test.serial('workers killed again and again at any moment lose and double nothin
   for (let kill = 1; kill <= 4; kill++) {
     const worker = startWorker()
     await untilRun(org.call, begun.runPath, run => run.state === 'ended' || run.progress.done >= kill * 200)
-    await end(worker)
+    await endWorker(worker)
   }
   startWorker()
   await assertWhole(t, 'M-', begun)
@@ -128,10 +113,10 @@ test.serial('a worker asked to stop settles what is in flight and hands the run 
 test.serial('a second signal ends a worker at once', async t => {
   const begun = await begin('X-')
   here.crm.faults.add({match: creates, times: 1, action: {type: 'hold', when: 'after'}})
-  const worker = startWorker()
+  const worker = startWorker({LOG_LEVEL: 'info'})
   await untilRun(org.call, begun.runPath, () => here.crm.held() > 0)
   worker.kill('SIGTERM')
-  await untilRun(org.call, begun.runPath, () => here.crm.inFlight('example') <= 1)
+  for await (const line of createInterface(worker.stdout!)) if (JSON.parse(line).msg === 'draining') break
   worker.kill('SIGTERM')
   const [code] = await once(worker, 'exit')
   t.is(code, 1)

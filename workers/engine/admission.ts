@@ -1,4 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {carriesOn} from '../../shared/runs/stop.ts'
 import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
 import {admit, findSend, GATE_SHUT} from '../../sql/ledger.ts'
 import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
@@ -106,8 +107,8 @@ const limitStop = ({rowsLimit, limitBy, counted}: {rowsLimit: number; limitBy: '
   stopped: 'LIMIT_ROWS_PER_RUN',
   message:
     limitBy === 'plan'
-      ? `The plan lets one run write ${rowsLimit} rows. A retry of this run carries on where it stopped`
-      : `The run was declared to write ${rowsLimit} rows. A retry of this run carries on where it stopped`,
+      ? `The plan lets one run write ${rowsLimit} rows. ${carriesOn}`
+      : `The run was declared to write ${rowsLimit} rows. ${carriesOn}`,
   rowsPerRun: rowsLimit,
   stoppedBy: limitBy,
   rowsWrittenTotal: counted,

@@ -1,6 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {CrmError, type CrmProblem} from '../../shared/crm/error.ts'
 import {Refusal} from '../../shared/errors.ts'
+import {carriesOn} from '../../shared/runs/stop.ts'
 import {findConnectorState} from '../../sql/connectors.ts'
 import type {Context, Offline} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
@@ -30,7 +31,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
   if (quotaSpent) throw spent()
   if (isCrowded(error.crm)) await ctx.slots.cut()
-  if (!retryable) throw new RunStopped({stopped: 'CRM_REFUSED', message: `${error.message}. Mend this at the CRM, then start a new run`})
+  if (!retryable) throw new RunStopped({stopped: 'CRM_REFUSED', message: `${error.message}. Mend this at the CRM. ${carriesOn}`})
   const waitMs = backOffMs(tried, retryAfterMs)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
@@ -49,10 +50,10 @@ export const meaningOf = async ({db, run}: Offline, refusal: Refusal) => {
   if (run.connectorId && (await findConnectorState(db, run.connectorId)) !== 'connected') {
     return new RunStopped({
       stopped: 'GRANT_ENDED',
-      message: 'The CRM no longer honours this connection. Connect it again, then start a new run',
+      message: `The CRM no longer honours this connection: connect it again. ${carriesOn}`,
     })
   }
-  return new RunPaused(refusal.code, refusal.message, Math.max(1, seconds))
+  return refusal.code === 'DAILY_ALLOWANCE_SPENT' ? spent() : new RunPaused(refusal.code, refusal.message, Math.max(1, seconds))
 }
 
 /** What the CRM asked for; else half a second, doubling, with jitter so that batches do not come back together. */

@@ -2,7 +2,7 @@ import {matchKeyOf, normalise} from '../../shared/flows/match-key.ts'
 import type {SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/flows/snapshot.ts'
 import {CLEAR, convert} from '../../shared/flows/value.ts'
 import type {Row as FileRow} from '../../shared/imports/csv-file.ts'
-import {type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import type {Outcome} from '../../sql/run-log.ts'
 
 export const KINDS = {create: 0, update: 1, again: 2} as const
 export type Kind = 'create' | 'update'
@@ -137,6 +137,3 @@ const dress = (track: Track, key: string, number: number, payload: Record<string
 }
 
 export const isRow = (composed: Row | Failure): composed is Row => 'payload' in composed
-
-/** Where a module's count of an outcome stands among the head's counts. */
-export const countAt = (module: number, outcome: Outcome) => (module - 1) * 16 + outcomeNo(outcome)

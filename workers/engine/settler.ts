@@ -4,10 +4,9 @@ import {HOW, listHolders} from '../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../sql/database.ts'
 import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, refreshStatistics, type Settlement, settle} from '../../sql/ledger.ts'
 import {findHead} from '../../sql/run-heads.ts'
-import {outcomeNo} from '../../sql/run-log.ts'
+import {countAt, outcomeNo} from '../../sql/run-log.ts'
 import {LeaseLost} from './ending.ts'
 import type {Lease} from './lease.ts'
-import {countAt} from './row.ts'
 
 /** What one batch (or some rows that needed none) came to. `leave` runs as the statement is built: its rows are final by then. */
 export type Settled = {

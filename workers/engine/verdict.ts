@@ -1,8 +1,8 @@
 import type {RecordAnswer} from '../../shared/crm/crm.ts'
 import {type CrmProblem, errorsOf, sayProblem} from '../../shared/crm/error.ts'
 import {HOW} from '../../sql/chain-rows.ts'
-import {type Outcome, outcomeNo} from '../../sql/run-log.ts'
-import {countAt, KINDS, type Kind, type Row, type Track} from './row.ts'
+import {countAt, type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import {KINDS, type Kind, type Row, type Track} from './row.ts'
 import type {Settled} from './settler.ts'
 import type {Take} from './take.ts'
 

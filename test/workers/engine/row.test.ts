@@ -1,6 +1,7 @@
 import test from 'ava'
 import {matchKeyOf} from '../../../shared/flows/match-key.ts'
-import {compose, countAt, isRow, layTrack, type Row} from '../../../workers/engine/row.ts'
+import {countAt} from '../../../sql/run-log.ts'
+import {compose, isRow, layTrack, type Row} from '../../../workers/engine/row.ts'
 import {field, track} from './making.ts'
 
 const name = field('Name')
