@@ -13,26 +13,38 @@ import {observe} from './observe.ts'
 import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
+import changes from './routes/changes.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import credits from './routes/credits.ts'
 import discovery from './routes/discovery.ts'
 import entitlements from './routes/entitlements.ts'
+import fields from './routes/fields.ts'
 import health from './routes/health.ts'
 import imports from './routes/imports.ts'
 import invitations from './routes/invitations.ts'
 import jobs from './routes/jobs.ts'
+import libraries from './routes/libraries.ts'
 import members from './routes/members.ts'
+import modules from './routes/modules.ts'
+import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
+import outsideRuns from './routes/outside-runs.ts'
+import recordWrites from './routes/record-writes.ts'
 import records from './routes/records.ts'
+import registry from './routes/registry.ts'
+import rows from './routes/rows.ts'
 import runRecords from './routes/run-records.ts'
 import runs from './routes/runs.ts'
+import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
 import staff from './routes/staff.ts'
 import staffOrgs from './routes/staff-orgs.ts'
 import staffPeople from './routes/staff-people.ts'
+import takes from './routes/takes.ts'
 import tokens from './routes/tokens.ts'
+import writes from './routes/writes.ts'
 import {recordViewWrite} from './staff-write.ts'
 
 export const routes: Route[] = [
@@ -47,12 +59,24 @@ export const routes: Route[] = [
   ...connectors,
   ...credits,
   ...records,
+  ...recordWrites,
+  ...writes,
+  ...rows,
+  ...takes,
   ...discovery,
+  ...libraries,
+  ...registry,
+  ...modules,
+  ...fields,
+  ...settings,
+  ...changes,
   ...imports,
   ...sources,
   ...entitlements,
   ...runs,
   ...runRecords,
+  ...orgRuns,
+  ...outsideRuns,
   ...staff,
   ...staffPeople,
   ...staffOrgs,

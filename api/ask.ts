@@ -10,20 +10,25 @@ import type {Asked, Tools} from './route.ts'
  * What came of a job. `unstarted`: no worker took it in time, and none will any more. `unknown`: one took it and nothing more was
  * heard, so what it was to do may have been done.
  */
-type End<A> = {answer: A} | 'unstarted' | 'unknown'
+export type End<A> = {answer: A} | 'unstarted' | 'unknown'
 type Input = Pick<Tools, 'db' | 'queue' | 'config'> & {caller: Member; request: Asked}
 
 /** Beyond the CRM's own time-out: until a worker is free, the connection's access is renewed and the answer kept. */
 const moreSeconds = 30
 
+/** `more` stands beside the job in a 202. */
+type Question<A extends z.ZodType> = {
+  job: Job<z.ZodType, A>
+  id: string
+  describe(end: End<z.output<A>>): Promise<object> | object
+  more?(): Promise<object> | object
+}
+
 /**
  * The answer of a route that answers what a worker did: waited for past the CRM's time-outs, then described by `describe`. As
  * RFC 7240 has it, `Prefer: respond-async` is answered 202 with the job, and so is `wait=N` where the job has not ended by then.
  */
-export const ask = async <A extends z.ZodType>(
-  input: Input,
-  {job, id, describe}: {job: Job<z.ZodType, A>; id: string; describe(end: End<z.output<A>>): Promise<object> | object},
-): Promise<object> => {
+export const ask = async <A extends z.ZodType>(input: Input, {job, id, describe, more = () => ({})}: Question<A>): Promise<object> => {
   const {waitSeconds, applied} = readPreference(input.request.headers.prefer)
   if (applied === null) {
     await waitForEnd(input, {id, name: job.name, seconds: input.config.CRM_TIMEOUT_SECONDS + moreSeconds})
@@ -31,7 +36,8 @@ export const ask = async <A extends z.ZodType>(
   }
   await waitForEnd(input, {id, name: job.name, seconds: waitSeconds})
   const found = await readJob(input.queue, {name: job.name, id})
-  if (waitSeconds === 0 || !found || !hasEnded(found)) return answerJob({...input, request: noWait(input.request)}, id, job.name)
+  if (waitSeconds === 0 || !found || !hasEnded(found))
+    return answerJob({...input, request: noWait(input.request)}, id, job.name, await more())
   return withPreference(await describe(await endOf(input, job, id)), applied)
 }
 

@@ -36,10 +36,12 @@ const describe = (error: unknown, request: string): Envelope => {
 
 export const invalid = ({issues}: z.ZodError) => new Refusal('INVALID', 'The request does not match its schema', {issues})
 
-/** A refusal the CRM made. Its daily allowance is 429 and names no time, since the day is rolling; all else, its own rate limit too, is 502. */
-const describeCrm = ({message, crm}: CrmError): Envelope => {
-  const refusal = new Refusal('CRM_REFUSED', message, {crm})
-  if (crm.quotaSpent) return {status: 429, body: refusal.envelope}
+/**
+ * A refusal the CRM made. Its daily allowance is 429 and names no time where its day is rolling; all else, its own rate limit too, is 502.
+ */
+const describeCrm = ({message, crm, renews, extra}: CrmError): Envelope => {
+  const refusal = new Refusal('CRM_REFUSED', message, {crm, ...extra})
+  if (crm.quotaSpent) return {status: 429, body: refusal.envelope, headers: renews ? retryAfter(crm.retryAfterMs) : {}}
   return {status: refusal.status, body: refusal.envelope, headers: retryAfter(crm.retryAfterMs)}
 }
 

@@ -1,4 +1,5 @@
 import {type Config, databaseUrlOf} from '../shared/config.ts'
+import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
 import {jobs} from '../shared/jobs.ts'
 import type {Log} from '../shared/log.ts'
@@ -13,11 +14,13 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const db = await openDatabase(url)
   const hot = openHot(url)
   const queue = await openQueue(url, jobs, {log, upkeep: false})
-  const crm = openCrm({db, config, log})
+  const budget = openBudget({db, config, log})
+  const crm = openCrm({db, config, log, budget})
   const storage = openStorage({directory: config.STORAGE_DIR})
   const close = async () => {
     await queue.stop({graceful: false})
     await crm.close()
+    await budget.close()
     await hot.end()
     await db.end()
   }

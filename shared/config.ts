@@ -21,6 +21,17 @@ const keyRing = list.transform((pairs, ctx) =>
   }),
 )
 
+/** Where connections of the kind `generic` may lead: https, or a loopback address for what runs beside us. */
+const origins = list.transform((items, ctx) =>
+  items.map(item => {
+    const url = URL.canParse(item) ? new URL(item) : null
+    const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
+    if (!isSafe || url.origin !== item.replace(/\/$/, ''))
+      ctx.addIssue({code: 'custom', message: 'Each is an origin with https, e.g. https://api.example.com, or a loopback address with http'})
+    return url?.origin ?? item
+  }),
+)
+
 /** As a bearer may be written (RFC 6750), and long enough that nobody guesses it. */
 const adminToken = z
   .string()
@@ -44,6 +55,7 @@ const Environment = z.object({
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
   CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
   CRM_STANDIN_URL: z.url().optional(),
+  GENERIC_ORIGINS: origins.prefault(''),
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
   IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
@@ -53,6 +65,17 @@ const Environment = z.object({
     .int()
     .min(1)
     .default(1024 ** 3),
+  WORKBOOK_LIMIT_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(1024 ** 3),
+  WORKBOOK_STRINGS_BYTES: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(64 * 1024 ** 2),
+  DISCOVERY_REFRESH_HOURS: z.coerce.number().min(0).max(8_784).default(24),
   DRAIN_SECONDS: z.coerce.number().min(0).max(600).default(30),
   FAULT_POINT: z.string().optional(),
   RATE_PER_ADDRESS: z.coerce.number().int().min(0).default(60_000),

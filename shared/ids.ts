@@ -17,6 +17,8 @@ const PREFIXES = [
   'imp',
   'src',
   'run',
+  'wrt',
+  'lib',
   'job',
   'req',
   'spl',

@@ -2,10 +2,13 @@ import {z} from 'zod'
 import {CreditCheck} from './crm/credits.ts'
 import {type Job, job} from './queue.ts'
 
-/** Reads a connection's modules and fields from the CRM and keeps them as a snapshot with its diff. One at a time per connection. */
+/**
+ * Reads a connection's modules and fields from the CRM and keeps them as a snapshot with its diff. One at a time per connection.
+ * `upkeep`: nobody asked, so it takes nothing of a spent day.
+ */
 export const runDiscovery = job({
   name: 'discovery.run',
-  payload: z.object({org: z.string(), connector: z.string()}),
+  payload: z.object({org: z.string(), connector: z.string(), upkeep: z.boolean().default(false)}),
   answer: z.object({discovery: z.string(), modules: z.number(), fields: z.number()}),
   policy: {policy: 'exclusive', retryLimit: 2, retryDelay: 5, expireInSeconds: 900, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
   key: ({connector}) => connector,
@@ -57,4 +60,16 @@ export const checkCredits = job({
   policy: {retryLimit: 0, expireInSeconds: 600, heartbeatSeconds: 60, deleteAfterSeconds: 3600},
 })
 
-export const jobs: Job[] = [checkCredits, runDiscovery, runImport, eraseOrg]
+/**
+ * One request of an outside engine: records to create or update, or parents whose rows are replaced. What is to be written, and what
+ * came of it, stand under the write's id. Sent once: a write nobody answered is not sent again by itself.
+ */
+const oneWrite = {
+  payload: z.object({org: z.string(), write: z.string()}),
+  answer: z.object({write: z.string()}),
+  policy: {retryLimit: 0, expireInSeconds: 900, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+}
+export const writeRecords = job({name: 'records.write', ...oneWrite})
+export const replaceRows = job({name: 'rows.replace', ...oneWrite})
+
+export const jobs: Job[] = [writeRecords, replaceRows, checkCredits, runDiscovery, runImport, eraseOrg]

@@ -26,6 +26,9 @@ export const open = (ring: KeyRing, sealed: string, aad: string): string => {
   return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
 }
 
+/** How everything begins that the first key sealed. */
+export const sealedUnder = (ring: KeyRing): string => `${VERSION}.${firstOf(ring).id}.`
+
 /** Sealed under a key that is no longer the first: seal again when it is next used. */
 export const isOutdated = (ring: KeyRing, sealed: string): boolean => sealed.split('.')[1] !== firstOf(ring).id
 

@@ -1,6 +1,6 @@
 import {randomUUID} from 'node:crypto'
 import {once} from 'node:events'
-import {ReadStream} from 'node:fs'
+import {createReadStream, ReadStream} from 'node:fs'
 import {mkdir, open, readdir, rename, rm, stat} from 'node:fs/promises'
 import {dirname, join} from 'node:path'
 import {Readable} from 'node:stream'
@@ -13,6 +13,8 @@ export type Storage = {
   /** Keeps a stream whole or not at all: an object is seen under its key only when every byte is on disk. Answers its size. */
   put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
   read(key: string): Promise<Readable>
+  /** The bytes from `start` up to but not including `end`; both lie within the object. */
+  readRange(key: string, range: {start: number; end: number}): Promise<Readable>
   /** Removing what is not there is fine. */
   remove(key: string): Promise<void>
   /** Everything whose key begins with `folder/`. */
@@ -44,6 +46,7 @@ export const openStorage = ({directory}: StorageConfig): Storage => {
   return {
     put: async (key, stream) => putWhole(directory, checked(key), stream),
     read: async key => readFrom(disk, checked(key)),
+    readRange: (key, range) => readPart(join(directory, checked(key)), key, range),
     remove: async key => disk.delete(checked(key)),
     removeAll: async folder => disk.deleteAll(checkedFolder(folder)),
     exists: async key => disk.exists(checked(key)),
@@ -97,6 +100,14 @@ const readFrom = (disk: Disk, key: string) =>
   missingOr(key, async () => {
     const stream = await disk.getStream(key)
     if (stream instanceof ReadStream) await once(stream, 'open')
+    return stream
+  })
+
+/** Not by flydrive, whose streams begin at the beginning. */
+const readPart = (path: string, key: string, {start, end}: {start: number; end: number}) =>
+  missingOr(key, async () => {
+    const stream = createReadStream(path, {start, end: end - 1})
+    await once(stream, 'open')
     return stream
   })
 

@@ -38,8 +38,20 @@ export const insertChanges = (tx: Tx, org: string, changes: NewChange[]) =>
     from clock, jsonb_to_recordset(${sql.jsonb(changes)}) as given (id text, page text, subject text, target text, "targetPerson" text,
       before jsonb, after jsonb, "proposedBy" text, "registryVersion" bigint, via text, "userId" text, "tokenId" text, "connectorId" text)`)
 
+type Asked = {
+  org: string
+  limit: number
+  /** Null: whatever the page. */
+  pages?: readonly string[] | null
+  /** Pages that are a connection's own: only the changes of `connector` are told of them. */
+  own?: readonly string[]
+  connector?: string | null
+  /** The place the last page ended with. */
+  before?: {createdAt: string; id: string} | null
+}
+
 /** The org's changes, newest first. Names are those of today; people who left the org still have theirs. */
-export const listChanges = (db: Db, {org, limit}: {org: string; limit: number}) =>
+export const listChanges = (db: Db, {org, limit, pages = null, own = [], connector = null, before = null}: Asked) =>
   db.any(sql.type(Change)`
     select changes.id, page, changes.subject, coalesce(target, about.name) as target, before, after, proposed_by as "proposedBy",
       registry_version as "registryVersion", user_id as "userId", author.name as "userName", author.email as "userEmail", via,
@@ -49,5 +61,9 @@ export const listChanges = (db: Db, {org, limit}: {org: string; limit: number}) 
     left join people about on about.id = target_person_id
     left join api_tokens on api_tokens.id = token_id
     where changes.org_id = ${org}
+      and (${pages === null} or page = any(${sql.array([...(pages ?? [])], 'text')}))
+      and (page <> all(${sql.array([...own], 'text')}) or connector_id = ${connector})
+      and (${before?.id ?? null}::text is null
+        or (changes.created_at, changes.id) < (${before?.createdAt ?? null}::timestamptz, ${before?.id ?? null}::text))
     order by changes.created_at desc, changes.id desc
     limit ${limit}`)

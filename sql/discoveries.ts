@@ -64,7 +64,8 @@ export const DiscoveryDiff = z.object({
 })
 export type DiscoveryDiff = z.output<typeof DiscoveryDiff>
 
-const Discovery = z.object({id: z.string(), createdAt: z.string(), diff: DiscoveryDiff})
+/** `seenAt`: when the CRM was last found to be so. */
+const Discovery = z.object({id: z.string(), createdAt: z.string(), seenAt: z.string(), diff: DiscoveryDiff})
 
 /** The snapshot whole: its modules and what changed since the one before. `id` is the caller's `newId('dis')`. */
 export const insertDiscovery = async (
@@ -78,10 +79,14 @@ export const insertDiscovery = async (
     select ${id}, module ->> 'apiName', module from jsonb_array_elements(${sql.jsonb(modules)}) as module`)
 }
 
+/** Everything was found as this snapshot has it, once more. Answers its id. */
+export const seeDiscovery = (tx: Tx, id: string) =>
+  tx.oneFirst(sql.type(z.object({id: z.string()}))`update discoveries set seen_at = lading_now() where id = ${id} returning id`)
+
 /** Null while nothing was discovered on this connection. */
 export const findLatestDiscovery = (db: Db, connector: string) =>
   db.maybeOne(sql.type(Discovery)`
-    select id, created_at as "createdAt", diff from discoveries where connector_id = ${connector} order by id desc limit 1`)
+    select id, created_at as "createdAt", seen_at as "seenAt", diff from discoveries where connector_id = ${connector} order by id desc limit 1`)
 
 /** Every module of one snapshot, by API name. */
 export const listDiscoveredModules = (db: Db, discovery: string): Promise<readonly DiscoveredModule[]> =>

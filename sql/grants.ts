@@ -91,3 +91,28 @@ export const readMintWait = (db: Db, {connector, limit, windowSeconds}: {connect
 export const forgetMints = (db: Db, {connector, windowSeconds}: {connector: string; windowSeconds: number}) =>
   db.query(sql.type(Empty)`
     delete from grant_mints where connector_id = ${connector} and minted_at < lading_now() - make_interval(secs => ${windowSeconds})`)
+
+/** Forgets it with its mints; answers what it was, null when there was none. Waits for whoever renews it now. */
+export const takeGrant = (tx: Tx, connector: string) =>
+  tx.maybeOne(sql.type(Grant)`
+    with forgotten as (delete from grant_mints where connector_id = ${connector})
+    delete from grants where connector_id = ${connector} returning ${columns}`)
+
+/** The lasting secret of a connection that mints no tokens. */
+export const keepSecret = (tx: Tx, {connector, refreshSealed}: {connector: string; refreshSealed: string}) =>
+  tx.query(sql.type(Empty)`insert into grants (connector_id, refresh_sealed) values (${connector}, ${refreshSealed})`)
+
+/** Connections with a token that is not sealed under the key `start` stands for, in the order of their ids. */
+export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
+  db.anyFirst(sql.type(z.object({connector: z.string()}))`
+    select connector_id as connector from grants
+    where connector_id > ${after} and not (starts_with(refresh_sealed, ${start}) and starts_with(coalesce(access_sealed, ${start}), ${start}))
+    order by connector_id limit ${limit}`)
+
+/** The same tokens, sealed anew. For whoever holds the grant's lock. */
+export const keepSealed = (
+  tx: Tx,
+  {connector, refreshSealed, accessSealed}: {connector: string} & Pick<GrantRow, 'refreshSealed' | 'accessSealed'>,
+) =>
+  tx.query(sql.type(Empty)`
+    update grants set refresh_sealed = ${refreshSealed}, access_sealed = ${accessSealed} where connector_id = ${connector}`)

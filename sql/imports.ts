@@ -26,6 +26,9 @@ export const insertImport = (
 export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id}`)
 
+export const findImportId = (db: Db, no: number) =>
+  db.oneFirst(sql.type(z.object({id: z.string()}))`select id from imports where import_no = ${no}`)
+
 /** Holds the import until the transaction ends: what depends on its state is decided once at a time. */
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} for update`)

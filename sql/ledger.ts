@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {type Db, type Hot, prepare, sql} from './database.ts'
+import {type Db, type Hot, prepare, sql, statementsIn, type Tx} from './database.ts'
 
 /**
  * The two statements in the life of a batch. Each is one round trip and leaves no transaction open; each raises LD001 when its
@@ -20,7 +20,7 @@ export type Intent = {
   leaseSeconds: number
 }
 
-/** T1: meters the rows, keeps the batch as in flight and renews the lease, or raises: fence, lease, stop or limit. */
+/** T1: meters the rows, keeps the batch as in flight and renews the lease, or raises: fence, lease, stop, limit, or a connection that takes no writes. */
 export const admit = async (hot: Hot, {run, fence, batch, flow, module, kind, rows, answerSeconds, leaseSeconds}: Intent) => {
   await admitStatement(hot, [
     run,
@@ -51,6 +51,8 @@ const admitStatement = prepare(
      update run_heads set counted = counted + (select count(*) from admitted where fresh), next_batch = greatest(next_batch, $3::bigint + 1),
        lease_until = lading_now() + make_interval(secs => $12::float8)
      where run_no = $1 and fence = $2::bigint and lease_until > lading_now() and stop is null
+       and not exists (
+         select from runs r join connectors c on c.id = r.connector_id where r.run_no = $1 and (c.writes_paused or c.state <> 'connected'))
        and counted + (select count(*) from admitted where fresh) <= rows_limit
      returning 1),
    sent as (
@@ -62,8 +64,8 @@ const admitStatement = prepare(
 
 export type LogRow = {
   key: string
-  flow: number
-  number: number
+  flow: number | null
+  number: number | null
   module: number
   phase: number
   target: string | null
@@ -106,54 +108,59 @@ export type Settlement = {
 
 /** T2: what became of the rows of some batches (and of rows that needed none): log, meter, record ids, open questions, cursor, at once. */
 export const settle = async (hot: Hot, s: Settlement) => {
-  await settleStatement(hot, [
-    s.run,
-    s.fence,
-    s.settleNo,
-    s.batches,
-    s.log.length,
-    s.leaseSeconds,
-    s.counts,
-    column(s.released, 'module'),
-    column(s.released, 'key'),
-    column(s.log, 'key'),
-    column(s.log, 'flow'),
-    column(s.log, 'number'),
-    column(s.log, 'module'),
-    column(s.log, 'phase'),
-    column(s.log, 'target'),
-    column(s.log, 'attempt'),
-    column(s.log, 'recordId'),
-    column(s.log, 'outcome'),
-    column(s.log, 'code'),
-    column(s.log, 'message'),
-    s.chain,
-    column(s.kept, 'module'),
-    column(s.kept, 'key'),
-    column(s.kept, 'recordId'),
-    column(s.kept, 'how'),
-    column(s.kept, 'matchKey'),
-    column(s.opened, 'module'),
-    column(s.opened, 'key'),
-    column(s.opened, 'flow'),
-    column(s.opened, 'number'),
-    column(s.opened, 'kind'),
-    column(s.opened, 'target'),
-    column(s.opened, 'witness'),
-    column(s.opened, 'attempt'),
-    column(s.closed, 'module'),
-    column(s.closed, 'key'),
-    s.cursor.flow,
-    s.cursor.lowWater,
-    s.answerSeconds,
-  ])
+  await settleStatement(hot, valuesOf(s))
 }
+
+/** The same inside a transaction that holds the head. */
+export const settleIn = async (tx: Tx, s: Settlement) => {
+  await statementsIn(tx).executeSql(settleText, valuesOf(s))
+}
+
+const valuesOf = (s: Settlement) => [
+  s.run,
+  s.fence,
+  s.settleNo,
+  s.batches,
+  s.log.length,
+  s.leaseSeconds,
+  s.counts,
+  column(s.released, 'module'),
+  column(s.released, 'key'),
+  column(s.log, 'key'),
+  column(s.log, 'flow'),
+  column(s.log, 'number'),
+  column(s.log, 'module'),
+  column(s.log, 'phase'),
+  column(s.log, 'target'),
+  column(s.log, 'attempt'),
+  column(s.log, 'recordId'),
+  column(s.log, 'outcome'),
+  column(s.log, 'code'),
+  column(s.log, 'message'),
+  s.chain,
+  column(s.kept, 'module'),
+  column(s.kept, 'key'),
+  column(s.kept, 'recordId'),
+  column(s.kept, 'how'),
+  column(s.kept, 'matchKey'),
+  column(s.opened, 'module'),
+  column(s.opened, 'key'),
+  column(s.opened, 'flow'),
+  column(s.opened, 'number'),
+  column(s.opened, 'kind'),
+  column(s.opened, 'target'),
+  column(s.opened, 'witness'),
+  column(s.opened, 'attempt'),
+  column(s.closed, 'module'),
+  column(s.closed, 'key'),
+  s.cursor.flow,
+  s.cursor.lowWater,
+  s.answerSeconds,
+]
 
 const column = <T, K extends keyof T>(rows: T[], name: K) => rows.map(row => row[name])
 
-const settleStatement = prepare(
-  'settle',
-  `with gone as (delete from sends where run_no = $1::bigint and batch_no = any($4::bigint[]) and fence <= $2::bigint returning 1),
+const settleText = `with gone as (delete from sends where run_no = $1::bigint and batch_no = any($4::bigint[]) and fence <= $2::bigint returning 1),
    freed as (
      delete from admissions a using unnest($8::smallint[], $9::text[]) as r(module_no, row_key)
      where a.run_no = $1 and a.module_no = r.module_no and a.row_key = r.row_key returning 1),
@@ -188,8 +195,9 @@ const settleStatement = prepare(
    moved as (
      update run_cursors set low_water = greatest(low_water, $38::bigint) from head
      where run_cursors.run_no = $1 and flow_no = $37::smallint and pass = 0)
-   select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`,
-)
+   select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`
+
+const settleStatement = prepare('settle', settleText)
 
 /** After a lost answer to T1: was the batch kept? */
 export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: number}) =>
@@ -197,17 +205,16 @@ export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: numb
 
 const findSendStatement = prepare('find-send', 'select 1 from sends where run_no = $1::bigint and batch_no = $2::bigint')
 
-/** The same attempt goes again after the CRM asked us to wait: its deadline moves, nothing else does. */
+/** The same attempt goes again after the CRM asked us to wait: its deadline moves, nothing else does. False where the gate of T1 is shut by now. */
 export const moveDeadline = async (
   hot: Hot,
   {run, batch, fence, answerSeconds}: {run: number; batch: number; fence: number; answerSeconds: number},
-) => {
-  await moveDeadlineStatement(hot, [run, batch, fence, answerSeconds])
-}
+) => (await moveDeadlineStatement(hot, [run, batch, fence, answerSeconds])).length === 1
 
 const moveDeadlineStatement = prepare(
   'move-deadline',
-  `update sends set deadline_at = lading_now() + make_interval(secs => $4::float8) where run_no = $1::bigint and batch_no = $2::bigint and fence = $3::bigint`,
+  `update sends set deadline_at = lading_now() + make_interval(secs => $4::float8)
+   where run_no = $1::bigint and batch_no = $2::bigint and fence = $3::bigint and run_standing($1) = 'open' returning 1`,
 )
 
 const OpenSend = z.object({
@@ -227,8 +234,3 @@ export const listSends = (db: Db, run: number) =>
   db.any(sql.type(OpenSend)`
     select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness
     from sends where run_no = ${run} order by batch_no`)
-
-/** A young table has no statistics, and named statements on it slow down with every row: the engine asks for them itself. */
-export const refreshStatistics = async (hot: Hot) => {
-  await hot.query('analyze admissions, sends, run_log, chain_rows, unsettled')
-}

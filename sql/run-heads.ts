@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import type {Standing} from './connectors.ts'
 import {type Db, type Hot, prepare, sql, type Tx} from './database.ts'
 
 export const Stop = z.object({
@@ -40,15 +41,16 @@ export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: st
     where run_no = ${run} and lease_until < lading_now()
     returning ${columns}`)
 
-/** Null when the lease is no longer ours; otherwise the stop somebody may have asked for, and whether the org was closed meanwhile. */
+/** Null when the lease is no longer ours; otherwise the stop somebody may have asked for, and whether org and connection still let it write. */
 export const renewLease = async (hot: Hot, {run, fence, seconds}: {run: number; fence: number; seconds: number}) =>
   (await renewStatement(hot, [run, fence, seconds]))[0] ?? null
 
-const renewStatement = prepare<{stop: Stop | null; orgClosed: boolean}>(
+const renewStatement = prepare<{stop: Stop | null; orgClosed: boolean; standing: Standing}>(
   'renew-lease',
   `update run_heads set lease_until = lading_now() + make_interval(secs => $3::float8)
    where run_no = $1::bigint and fence = $2::bigint and lease_until > lading_now()
-   returning stop, exists (select from runs join orgs on orgs.id = org_id where run_no = $1 and closed_at is not null) as "orgClosed"`,
+   returning stop, exists (select from runs join orgs on orgs.id = org_id where run_no = $1 and closed_at is not null) as "orgClosed",
+     run_standing($1) as standing`,
 )
 
 /** `orderly`: the owner lays the run down of its own will, so the next one takes it over from nobody who failed. */

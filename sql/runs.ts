@@ -7,7 +7,7 @@ export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'cl
 const Pause = z.object({code: z.string(), message: z.string()})
 export type Pause = z.infer<typeof Pause>
 
-const Run = z.object({
+export const Run = z.object({
   no: z.number(),
   id: z.string(),
   org: z.string(),
@@ -22,23 +22,29 @@ const Run = z.object({
   jobId: z.string().nullable(),
   pause: Pause.nullable(),
   stoppedBy: z.enum(['allowance']).nullable(),
+  /** Null until one of them has touched it. */
+  engine: z.enum(['worker', 'outside']).nullable(),
+  /** What an outside engine said it came to. */
+  outcome: z.string().nullable(),
   authorisedAt: z.string(),
   startedAt: z.string().nullable(),
   endedAt: z.string().nullable(),
   rowsLimit: z.number(),
   limitBy: z.enum(['plan', 'declaration']),
+  leaseUntil: z.string().nullable(),
+  leaseLive: z.boolean(),
   counted: z.number(),
   counts: z.array(z.number()),
   stop: Stop.nullable(),
 })
 export type Run = z.infer<typeof Run>
 
-const select = sql.fragment`
-  select run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", chain_no as "chainNo",
+export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", chain_no as "chainNo",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
-    authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
-    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop
-  from runs join run_heads using (run_no)`
+    engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
+    rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
+    case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
+const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
 
 type NewRun = {id: string; org: string; person: string | null; connector: string | null; importNo: number | null; declaredRows: number}
 
@@ -65,7 +71,7 @@ export const queueRun = (
   {no, connector, importNo, snapshotNo}: {no: number; connector: string; importNo: number; snapshotNo: number},
 ) =>
   tx.query(sql.type(z.object({}))`
-    update runs set state = 'queued', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo} where run_no = ${no}`)
+    update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo} where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>
   tx.query(sql.type(z.object({}))`update runs set job_id = ${job} where run_no = ${no}`)
@@ -100,15 +106,17 @@ export const noteAllowance = (db: Db, {org, connector, id}: {org: string; connec
 
 /**
  * Runs that somebody should be working on and nobody is: queued, left by a dead owner, paused long enough, or stopped while paused.
- * Those of a closed org wait until it opens.
+ * Those of a closed org wait until it opens, and those that lie on a connection whose writes are paused until somebody lifts that.
  */
 export const listOrphans = (db: Db, {limit}: {limit: number}) =>
   db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
     select runs.id, org_id as org from runs join run_heads using (run_no) join orgs on orgs.id = org_id and closed_at is null
-    where (state in ('queued', 'writing', 'closing') or (state = 'paused' and (resume_at < lading_now() or stop is not null)))
+    where engine = 'worker' and (state in ('queued', 'writing', 'closing') or (state = 'paused' and (stop is not null or (resume_at < lading_now()
+        and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))))
       and lease_until < lading_now()
     order by run_no limit ${limit}`)
 
-/** When the first run of the chain was authorised: a record made before that was not made by it. */
-export const findChainStart = (db: Db, chain: number) =>
-  db.maybeOneFirst(sql.type(z.object({at: z.string()}))`select authorised_at as at from runs where run_no = ${chain}`)
+/** How many ms ago the first run of the chain was authorised: a record made before that was not made by it. */
+export const findChainAge = (db: Db, {chain, run}: {chain: number; run: number}) =>
+  db.oneFirst(sql.type(z.object({ms: z.number()}))`
+    select (1000 * extract(epoch from lading_now() - min(authorised_at)))::float8 as ms from runs where run_no in (${chain}, ${run})`)

@@ -10,12 +10,19 @@ const Question = z.object({
 })
 export type Question = z.infer<typeof Question>
 
-/** The open questions of one flow of a run: rows whose last send was not answered, or whose refusal asks for another step. */
-export const listUnsettled = (db: Db, {run, flow}: {run: number; flow: number}) =>
+/**
+ * The open questions of one flow of a run, in the order of its rows: those whose last send was not answered, or whose refusal asks
+ * for another step. At most `limit`, of the rows after `after`.
+ */
+export const listUnsettled = (db: Db, {run, flow, after, limit}: {run: number; flow: number; after: number; limit: number}) =>
   db.any(sql.type(Question)`
-    select row_number as number, kind, target, witness, last_attempt as attempt from unsettled where run_no = ${run} and flow_no = ${flow}`)
+    select row_number as number, kind, target, witness, last_attempt as attempt from unsettled
+    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} order by row_number limit ${limit}`)
 
-const Key = z.object({module: z.number(), key: z.string(), kind: z.number()})
+type Rows = {run: number; chain: number; module: number; keys: readonly string[]}
 
-export const listUnsettledKeys = (db: Db, {run}: {run: number}) =>
-  db.any(sql.type(Key)`select module_no as module, row_key as key, kind from unsettled where run_no = ${run}`)
+/** Which of these rows have an open question in the run, and of what kind. */
+export const listOpenKinds = (db: Db, {run, chain, module, keys}: Rows) =>
+  db.any(sql.type(z.object({key: z.string(), kind: z.number()}))`
+    select row_key as key, kind from unsettled
+    where chain_no = ${chain} and module_no = ${module} and row_key = any(${sql.array([...keys], 'text')}) and run_no = ${run}`)

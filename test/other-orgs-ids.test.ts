@@ -30,11 +30,16 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
   const {job} = await ok(org.call('POST', of('discovery/run'), {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
   const {run, path, source} = await runImport(org, {csv: accountRows(3, org.org.slice(-4)), flow: accounts})
   const [, , , , importId] = path.split('/')
+  const library = `of_${org.org.slice(-6)}`
+  await ok(org.call('PUT', of(`libraries/${library}`), {manifest: manifestOf(library), source: 'export const one = () => 1'}), 200)
   return {
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
+    ...{libraries: library},
   }
 }
+
+const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
 
 /** One the run has just made; only its own CRM has it. */
 const recordOf = async ({call, org, connector}: Awaited<ReturnType<typeof openOrg>>): Promise<string> => {
@@ -42,11 +47,14 @@ const recordOf = async ({call, org, connector}: Awaited<ReturnType<typeof openOr
   return (await ok(call('GET', `/orgs/${org}/connectors/${connector}/records/Accounts/search?${query}`), 200)).records[0].id
 }
 
-/** The collection a parameter's id comes from is the word before it in the path. A module's name is everybody's. */
+/** No ids: names and numbers that every org may have. */
+const EVERYBODYS = ['org', 'module', 'apiName', 'version']
+
+/** The collection a parameter's id comes from is the word before it in the path. The names of modules and fields are everybody's. */
 const parametersOf = ({path}: Route) =>
   [...path.matchAll(/\/([\w.-]+)(?:\/:module)?\/:(\w+)/g)]
     .map(([, collection, name]) => ({collection: collection!, name: name!}))
-    .filter(({name}) => name !== 'org' && name !== 'module')
+    .filter(({name}) => !EVERYBODYS.includes(name))
 
 const nobodys = (collection: string) => {
   if (collection === 'jobs') return crypto.randomUUID()
@@ -69,11 +77,20 @@ const seen = ({status, headers, text}: Answered, id: string) => {
 const knock = async (route: Route, path: string, id: string, body: unknown = BODIES[`${route.method} ${route.path}`] ?? {}) =>
   seen(await call(route.method.toUpperCase(), path, route.method === 'get' ? undefined : body), id)
 
+const linesUnder = (runId: string) => ({
+  ...{runId, field: 'Order_Lines', child: 'Order_Lines'},
+  items: [{parentId: '1', writeId: 'w', rows: [{rowKey: 'k', payload: {}}]}],
+})
+
 /** What the schemas ask for, so that it is the id that is refused. */
 const BODIES: Record<string, unknown> = {
+  'put /orgs/:org/connectors/:id/records/:module/rows': linesUnder('none'),
   'patch /orgs/:org/members/:id': {role: 'operator'},
+  'patch /orgs/:org/connectors/:id': {name: 'Mine now'},
   'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: 's', module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}],
   'post /orgs/:org/imports/:id/sources': 'name\nx\n',
+  'put /orgs/:org/libraries/:namespace/management': {managedBy: null},
+  'post /orgs/:org/connectors/:id/records/:module/:recordId/made': {runId: 'none', rowKey: 'r1'},
 }
 
 const QUERIES: Record<string, string> = {
@@ -108,15 +125,38 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['importId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: id}], 'imports'],
   ['connectorId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: id}], 'connector'],
   ['runId of a run', id => ['POST', `/orgs/${mine.org}/imports/${mine.imports}/runs`, {runId: id}], 'runs'],
+  [
+    'runId of a take',
+    id => ['POST', `/orgs/${mine.org}/connectors/${mine.connector}/records/Accounts/${mine.records}/made`, {runId: id, rowKey: 'r1'}],
+    'runs',
+  ],
   ['run of a results file', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${id}`], 'runs'],
   [
     'source of a results file',
     id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${mine.runs}&source=${id}`],
     'sources',
   ],
+  ['runId of rows', id => ['PUT', `/orgs/${mine.org}/connectors/${mine.connector}/records/Orders/rows`, linesUnder(id)], 'runs'],
   ['sourceId of a flow', id => ['PUT', `/orgs/${mine.org}/imports/${mine.imports}/flows`, flowOver(id)], 'sources'],
+  ['connector of the modules', id => ['GET', `/orgs/${mine.org}/config/modules?connector=${id}`], 'connector'],
+  ['connector of a module', id => ['PATCH', `/orgs/${mine.org}/config/modules/Leads?connector=${id}`, {enabled: true}], 'connector'],
+  ['connector of an order', id => ['PUT', `/orgs/${mine.org}/config/modules/order?connector=${id}`, {modules: ['Leads']}], 'connector'],
+  ['connector of fields', id => ['GET', `/orgs/${mine.org}/config/fields/Leads?connector=${id}`], 'connector'],
+  ['connector of an annotation', id => ['PATCH', `/orgs/${mine.org}/config/fields/Leads/Email?connector=${id}`, {pii: true}], 'connector'],
+  ['connector of annotations', id => ['PUT', `/orgs/${mine.org}/config/fields/Leads/annotations?connector=${id}`, []], 'connector'],
+  ['connector of a write pause', id => ['PATCH', `/orgs/${mine.org}/config/writing?connector=${id}`, {paused: true}], 'connector'],
+  ['connector of the changes', id => ['GET', `/orgs/${mine.org}/config/changes?connector=${id}`], 'connector'],
+  ['connections in a registry', id => ['PUT', `/orgs/${mine.org}/config/registry`, registryOver(id)], 'connector'],
+  ['connections in a bundle', id => ['POST', `/orgs/${mine.org}/config/bundle`, {registry: registryOver(id)}], 'connector'],
   ['orgId of a tie to production', id => ['PUT', `/orgs/${mine.org}/production`, {orgId: id}], 'org'],
 ]
+const registryOver = (connectorId: string) => ({
+  settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'},
+  writing: {[connectorId]: {paused: true}},
+  modules: [{...{key: 'leads', apiName: 'Leads', connectorId, enabled: true, singular: null, order: 1}, ...unsaid}],
+  fields: {},
+})
+const unsaid = {uniqueFields: [], match: null, exclusions: [], seedMappings: []}
 const flowOver = (sourceId: string) => [{id: 'f', sourceId, module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}]
 
 for (const [what, ask, collection] of elsewhere) {

@@ -6,9 +6,9 @@ import type {Config} from '../shared/config.ts'
 const entry = fileURLToPath(new URL('../workers/start.ts', import.meta.url))
 
 /** A worker process of its own, as the Procfile starts it: to be killed, stopped and asked to leave. Its log is its stdout where a `LOG_LEVEL` is given. */
-export const startWorker = (config: Config, environment: Record<string, string> = {}): ChildProcess => {
+export const startWorker = (config: Config, environment: Record<string, string> = {}, names = ['imports']): ChildProcess => {
   const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = config
-  return spawn(process.execPath, [entry, 'imports'], {
+  return spawn(process.execPath, [entry, ...names], {
     stdio: ['ignore', environment.LOG_LEVEL ? 'pipe' : 'ignore', 'inherit'],
     env: {
       ...process.env,

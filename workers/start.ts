@@ -8,18 +8,23 @@ import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import credits from './credits.ts'
 import discovery from './discovery.ts'
+import discoveryRefresh from './discovery-refresh.ts'
 import {armFault} from './engine/fault-point.ts'
 import erasure from './erasure.ts'
 import imports from './imports.ts'
 import sweep from './run-sweep.ts'
 import type {Worker} from './worker.ts'
+import recordWrites from './writes/records.ts'
+import rows from './writes/rows.ts'
+import writesSweep from './writes/sweep.ts'
 
 /** What can be started by name; operators scale each on its own. */
 export const workers: Record<string, Worker[]> = {
   credits: [credits],
-  discovery: [discovery],
+  discovery: [discovery, discoveryRefresh],
   erasure: [erasure],
   imports: [imports, sweep],
+  writes: [recordWrites, rows, writesSweep],
 }
 
 export type Running = {stop(): Promise<void>}
@@ -35,8 +40,8 @@ export const startWorkers = async (
   const db = await openDatabase(url)
   const hot = openHot(url, {connections: 2 + 2 * config.IMPORTS_PER_WORKER})
   const queue = await openQueue(url, jobs, {log, upkeep: true})
-  const crm = openCrm({db, config, log})
   const budget = openBudget({db, config, log})
+  const crm = openCrm({db, config, log, budget})
   const tools = {config, db, hot, queue, crm, budget, log, storage: openStorage({directory: config.STORAGE_DIR}), drain: draining.signal}
   for (const worker of names.flatMap(name => workers[name]!)) await worker.start(queue, tools)
   log.info({workers: names}, 'working')

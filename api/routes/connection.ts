@@ -27,9 +27,9 @@ export default [
     access: {role: 'admin'},
     async handle({db, crm, caller, request}) {
       const connectors = await listConnectors(db, caller.org)
-      const connections = connectors.map(async ({id, name, dc, state, scopes, crmOrgId, crmUserId, crmUserName}) => ({
+      const connections = connectors.map(async ({id, name, kind, dc, state, scopes, crmOrgId, crmUserId, crmUserName}) => ({
         ...{id, name, dc, state, scopes, crmOrgId, crmUser: {id: crmUserId, name: crmUserName}},
-        missingScopes: connectionScopes.filter(scope => !scopes.includes(scope)),
+        missingScopes: kind !== 'zoho' ? [] : connectionScopes.filter(scope => !scopes.includes(scope)),
         ...(await readHealth(crm, {id, state}, request.signal)),
       }))
       return {connections: await Promise.all(connections)}

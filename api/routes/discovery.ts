@@ -30,8 +30,8 @@ export default [
       const connector = await chooseConnector(db, {org: caller.org, id: query.connector})
       const latest = await findLatestDiscovery(db, connector.id)
       if (!latest) throw new Refusal('NO_DISCOVERY', 'Nothing was discovered on this connection yet: run a discovery first')
-      const {id, createdAt, diff} = latest
-      return {discovery: {id, createdAt, connectorId: connector.id, diff, modules: await listDiscoveredModules(db, id)}}
+      const {id, createdAt, seenAt, diff} = latest
+      return {discovery: {id, createdAt, seenAt, connectorId: connector.id, diff, modules: await listDiscoveredModules(db, id)}}
     },
   }),
 ]

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {assertWritable} from '../../shared/connectors/writing.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {authorise} from '../../shared/runs/authorise.ts'
 import {findConnector} from '../../sql/connectors.ts'
@@ -22,6 +23,7 @@ export default [
         const connector = found?.connectorId ?? connectorId ?? null
         if (connector !== null && !(await findConnector(tx, {org, id: connector})))
           throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+        if (connector !== null) await assertWritable(tx, {org, connector})
         return authorise(tx, {org, person, declaredRows, connector, importNo: found?.no ?? null})
       })
     },

@@ -1,10 +1,8 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
-import {describeEntry} from '../../shared/runs/log.ts'
+import {readLog} from '../../shared/runs/log.ts'
 import {makeResults} from '../../shared/runs/results.ts'
-import {listLog} from '../../sql/run-log.ts'
 import {limitOf} from '../page.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
@@ -17,15 +15,7 @@ export default [
     params: z.object({org: z.string(), id: z.string(), run: z.string()}),
     query: z.object({limit: limitOf({usual: 500, most: 1000}), cursor: z.string().optional()}),
     async handle({db, config, caller: {org}, params, query: {limit, cursor}}) {
-      const {run, snapshot} = await findImportRun(db, {org, importId: params.id, runId: params.run})
-      const list = `log ${run.id}`
-      const after = Number(readCursor(config.SECRETS_KEYS, list, cursor) ?? 0)
-      const page = await listLog(db, {run: run.no, after, limit: limit + 1})
-      const last = page.length > limit ? page[limit - 1] : undefined
-      return {
-        records: page.slice(0, limit).map(entry => describeEntry(entry, snapshot)),
-        nextCursor: last ? writeCursor(config.SECRETS_KEYS, list, last.seq) : null,
-      }
+      return readLog(db, config.SECRETS_KEYS, await findImportRun(db, {org, importId: params.id, runId: params.run}), {limit, cursor})
     },
   }),
   route({

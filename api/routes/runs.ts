@@ -2,12 +2,12 @@ import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {runImport} from '../../shared/jobs.ts'
 import {isAtLeast} from '../../shared/people/roles.ts'
+import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
-import {findImportRun, readSnapshot} from '../../shared/runs/find.ts'
+import {findImportRun} from '../../shared/runs/find.ts'
+import {readRun} from '../../shared/runs/names.ts'
 import {startRun} from '../../shared/runs/start.ts'
-import {cancelled} from '../../shared/runs/stop.ts'
 import {findImport} from '../../sql/imports.ts'
-import {writeStop} from '../../sql/run-heads.ts'
 import {listRuns} from '../../sql/runs.ts'
 import {limitOf} from '../page.ts'
 import {answerJob} from '../prefer.ts'
@@ -29,8 +29,7 @@ export default [
       const {org, person, role} = caller
       const start = {org, person, admin: isAtLeast(role, 'admin'), importId: params.id, ...body}
       const {runId, job} = await db.transaction(tx => startRun(tx, queue, start))
-      const {run, snapshot} = await findImportRun(db, {org, importId: params.id, runId})
-      return answerJob(input, job, runImport.name, {run: describeRun(run, snapshot, params.id)})
+      return answerJob(input, job, runImport.name, {run: describeRun(await findImportRun(db, {org, importId: params.id, runId}))})
     },
   }),
   route({
@@ -44,9 +43,7 @@ export default [
       if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
       const runs = await listRuns(db, {importNo: found.no, limit})
       return {
-        runs: await Promise.all(
-          runs.map(async run => describeRun(run, run.snapshotNo === null ? null : await readSnapshot(db, run.snapshotNo), id)),
-        ),
+        runs: await Promise.all(runs.map(async run => describeRun({run, importId: id, ...(await readRun(db, run))}))),
       }
     },
   }),
@@ -56,8 +53,7 @@ export default [
     access: {role: 'operator'},
     params: OfRun,
     async handle({db, caller: {org}, params}) {
-      const {run, snapshot} = await findImportRun(db, {org, importId: params.id, runId: params.run})
-      return {run: describeRun(run, snapshot, params.id)}
+      return {run: describeRun(await findImportRun(db, {org, importId: params.id, runId: params.run}))}
     },
   }),
   route({
@@ -66,10 +62,9 @@ export default [
     access: {role: 'operator'},
     params: OfRun,
     async handle({db, caller: {org}, params}) {
-      const {run} = await findImportRun(db, {org, importId: params.id, runId: params.run})
-      if (run.state !== 'ended') await writeStop(db, {run: run.no, stop: cancelled})
-      const after = await findImportRun(db, {org, importId: params.id, runId: params.run})
-      return {run: describeRun(after.run, after.snapshot, params.id)}
+      const named = {org, importId: params.id, runId: params.run}
+      await cancelRun(db, (await findImportRun(db, named)).run)
+      return {run: describeRun(await findImportRun(db, named))}
     },
   }),
 ]

@@ -27,6 +27,9 @@ export type Budget = {
 
 type Tools = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log}
 
+/** What a share wants before its first call: a run will send a batch, and whoever else asks may not ask again. */
+const oneLarge = {large: 1, small: 0}
+const nothing = {large: 0, small: 0}
 const everyMs = 1_000
 /** While others give way to us, or take turns with us. */
 const eagerMs = 250
@@ -84,7 +87,7 @@ const openParty = ({db, config, log}: Tools, org: CrmOrg, holder: string): Party
 
   return {
     join(share, run) {
-      const slots = openSlots({isOpen, onChange: rhythm.soon})
+      const slots = openSlots({isOpen, onChange: rhythm.soon, first: run === null ? nothing : oneLarge})
       members.set(share, {run, slots, fresh: true})
       rhythm.soon()
       return {

@@ -1,16 +1,20 @@
-import {Agent, request} from 'undici'
+import {Agent, type Dispatcher, request} from 'undici'
 import type {Config} from '../config.ts'
 import type {Log} from '../log.ts'
+import {startClock} from './deadline.ts'
 
 export type Call = {
   origin: string
-  method: 'GET' | 'POST' | 'PUT'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   path: string
   query?: Record<string, string>
   authorization?: string
+  headers?: Record<string, string>
   body?: {type: 'application/json' | 'application/x-www-form-urlencoded'; text: string}
   timeoutSeconds?: number
   signal?: AbortSignal | undefined
+  /** Asked as the request is about to be written to its socket: false, and nothing of it leaves. */
+  mayLeave?: (() => boolean) | undefined
 }
 
 /** An answer read to its end. `json` is undefined where the body is empty or not JSON. */
@@ -61,21 +65,23 @@ export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SEC
 
 const send = async (
   agent: Agent,
-  {origin, method, path, query, authorization, body, signal}: Call,
+  {origin, method, path, query, authorization, headers: given, body, signal, mayLeave}: Call,
   seconds: number,
 ): Promise<Answer | Silence> => {
   const clock = startClock(seconds, signal)
   let status: number | null = null
   try {
     const response = await request(`${origin}${path}${query ? `?${new URLSearchParams(query)}` : ''}`, {
-      dispatcher: agent,
+      dispatcher: mayLeave ? agent.compose(askBeforeLeaving(mayLeave)) : agent,
       method,
-      headers: {...(authorization && {authorization}), ...(body && {'content-type': body.type})},
+      headers: {...given, ...(authorization && {authorization}), ...(body && {'content-type': body.type})},
       body: body?.text ?? null,
       signal: clock.signal,
     })
     status = response.statusCode
-    return {status, json: parse(await response.body.text()), ...readHeaders(response.headers)}
+    // Before the body, which may take its time: the clocks are compared now.
+    const told = readHeaders(response.headers)
+    return {status, json: parse(await response.body.text()), ...told}
   } catch (error) {
     return {lost: nameOf(error), status}
   } finally {
@@ -83,21 +89,21 @@ const send = async (
   }
 }
 
-/** The time-out and the caller's own signal as one, without leaving listeners on a signal that outlives the call. */
-const startClock = (seconds: number, signal: AbortSignal | undefined) => {
-  const controller = new AbortController()
-  const abort = () => controller.abort(signal?.reason)
-  if (signal?.aborted) abort()
-  const timer = setTimeout(() => controller.abort(new DOMException(`No whole answer in ${seconds} s`, 'TimeoutError')), seconds * 1000)
-  signal?.addEventListener('abort', abort, {once: true})
-  return {
-    signal: controller.signal,
-    stop: () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
-    },
-  }
-}
+/** Connecting may take seconds, and a process may sleep: this is the last moment at which nothing has been sent. */
+const askBeforeLeaving =
+  (mayLeave: () => boolean): Dispatcher.DispatcherComposeInterceptor =>
+  dispatch =>
+  (options, handler) =>
+    dispatch(options, {
+      onRequestStart(controller, context) {
+        if (mayLeave()) handler.onRequestStart?.(controller, context)
+        else controller.abort(new DOMException('Called off before it was sent', 'AbortError'))
+      },
+      onResponseStart: (...args) => handler.onResponseStart?.(...args),
+      onResponseData: (...args) => handler.onResponseData?.(...args),
+      onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
+      onResponseError: (...args) => handler.onResponseError?.(...args),
+    })
 
 const parse = (text: string): unknown => {
   try {

@@ -12,16 +12,24 @@ export type CrmProblem = {
   quotaSpent: boolean
 }
 
-/** What the CRM refused or failed to say, on a read. A write answers it per record instead. */
+/** What the CRM refused or failed to say, on a read. A write answers it per record instead. `extra` is added to the envelope. */
 export class CrmError extends Error {
   override name = 'CrmError'
   readonly crm: CrmProblem
+  /** The destination names the moment its allowance is there again: `crm.retryAfterMs` leads up to it. */
+  readonly renews: boolean
+  readonly extra: Record<string, unknown>
 
-  constructor(crm: CrmProblem) {
+  constructor(crm: CrmProblem, {renews = false, ...extra}: {renews?: boolean; [extra: string]: unknown} = {}) {
     super(sayProblem(crm))
     this.crm = crm
+    this.renews = renews
+    this.extra = extra
   }
 }
+
+/** Too many calls at once. A renewal that is throttled asks for patience too, and fewer calls would not help it. */
+export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
 
 /** One plain sentence about a problem, with the CRM's own words where it sent some. */
 export const sayProblem = (crm: CrmProblem) => {

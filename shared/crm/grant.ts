@@ -36,13 +36,16 @@ const renewalsAtOnce = 1
 
 export type Granted = {connector: string; hosts: Hosts}
 export type Grants = {
-  /** The connection's access token, renewed when it ends within five minutes or is `dead`: the CRM would not take it. Throws Refusal. */
-  token(granted: Granted, dead?: string): Promise<string>
+  /** The connection's access token, renewed when it ends within five minutes. Throws Refusal. */
+  token(granted: Granted): Promise<string>
+  /** Another one than `dead`, which the CRM would not take. `minted`: asked for just now; otherwise another call or process had left it. */
+  replace(granted: Granted, dead: string): Promise<Access>
   /** The next call reads the row again: consent was given anew, or the token does not carry what it should. */
   forget(connector: string): void
 }
 
-type Held = {token: string; renewAt: number; endsAt: number}
+export type Access = {token: string; minted: boolean}
+type Held = Access & {renewAt: number; endsAt: number}
 type Tools = CrmTools & {client: Client}
 
 /**
@@ -66,7 +69,7 @@ export const openGrants = (tools: Tools): Grants => {
     try {
       old = readHeld(tools, connector, await findGrant(tools.db, connector), dead)
       const fresh = old && isFresh(old) ? old : await gate(() => mint(tools, granted, dead))
-      held.set(connector, fresh)
+      held.set(connector, {...fresh, minted: false})
       return fresh
     } catch (error) {
       held.delete(connector)
@@ -77,16 +80,18 @@ export const openGrants = (tools: Tools): Grants => {
     }
   }
 
+  const look = (granted: Granted, dead?: string): Held | Promise<Held> => {
+    const kept = held.get(granted.connector)
+    if (kept && kept.token !== dead && isFresh(kept)) return kept
+    const key = `${granted.connector} ${dead ?? ''}`
+    const flight = renewing.get(key) ?? renew(granted, dead).finally(() => renewing.delete(key))
+    renewing.set(key, flight)
+    return flight
+  }
   return {
     forget: connector => held.delete(connector),
-    async token(granted, dead) {
-      const kept = held.get(granted.connector)
-      if (kept && kept.token !== dead && isFresh(kept)) return kept.token
-      const key = `${granted.connector} ${dead ?? ''}`
-      const flight = renewing.get(key) ?? renew(granted, dead).finally(() => renewing.delete(key))
-      renewing.set(key, flight)
-      return (await flight).token
-    },
+    token: async granted => (await look(granted)).token,
+    replace: async (granted, dead) => look(granted, dead),
   }
 }
 
@@ -99,9 +104,9 @@ const readHeld = ({config}: Tools, connector: string, grant: GrantRow | null, de
   return token === null || token === dead ? null : hold(token, grant.accessLeftMs!)
 }
 
-const hold = (token: string, leftMs: number): Held => {
+const hold = (token: string, leftMs: number, minted = false): Held => {
   const endsAt = performance.now() + leftMs
-  return {token, endsAt, renewAt: endsAt - renewEarlyMs}
+  return {token, minted, endsAt, renewAt: endsAt - renewEarlyMs}
 }
 
 const isFresh = ({renewAt}: Held) => renewAt > performance.now()
@@ -143,7 +148,7 @@ const mintLocked = async (
     const accessSealed = sealAccess(config.SECRETS_KEYS, connector, renewal.token)
     await keepAccess(tx, {connector, refreshSealed, accessSealed, accessSeconds: renewal.seconds})
     await forgetMints(tx, {connector, windowSeconds: 2 * mints.windowSeconds})
-    return hold(renewal.token, renewal.seconds * 1000)
+    return hold(renewal.token, renewal.seconds * 1000, true)
   }
   if (renewal.refused === 'ended') {
     await endGrant(tx, connector)

@@ -42,7 +42,7 @@ export const listIn = ({status, json}: Answer, key: string) => (status === 204 |
 export const silentOn = ({status, json}: Answer) => unanswered({status, response: json})
 
 /** One problem that is every record's: the call was refused, or its answer says nothing of any of them. */
-const wholeProblem = (outcome: Outcome, count: number): CrmProblem | null => {
+export const wholeProblem = (outcome: Outcome, count: number): CrmProblem | null => {
   if ('problem' in outcome) return outcome.problem
   if ('lost' in outcome) return unanswered({status: outcome.status})
   const {status, json} = outcome

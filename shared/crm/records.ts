@@ -1,10 +1,12 @@
 import {Refusal} from '../errors.ts'
-import type {CrmRecord, ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
-import {asObject} from './error.ts'
-import {readWrite, type Sent} from './outcome.ts'
-import {listOf, type Reach} from './reach.ts'
+import type {CrmRecord, ReadOptions, TimedRecord, WriteAnswer, WriteOptions} from './crm.ts'
+import {asObject, CrmError} from './error.ts'
+import {readWrite, type Sent, wholeProblem} from './outcome.ts'
+import {answerOf, listOf, type Reach} from './reach.ts'
 
 export const recordsAtOnce = 100
+/** A write of more records is one of the CRM's large calls. Source: wire reference 10. */
+export const mostOfSmall = 10
 
 export const createRecords = (reach: Reach, module: string, records: Record<string, unknown>[], options: WriteOptions) =>
   write(reach, 'POST', {module, records, sent: {count: records.length}, options})
@@ -13,9 +15,10 @@ export const updateRecords = (reach: Reach, module: string, records: (Record<str
   write(reach, 'PUT', {module, records, sent: {count: records.length, ids: records.map(({id}) => id)}, options})
 
 /** 204 is "no such record". */
-export const readRecord = async (reach: Reach, module: string, id: string, {signal}: ReadOptions = {}): Promise<CrmRecord | null> => {
-  const [record] = listOf(await reach({method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal}), 'data')
-  return (asObject(record) as CrmRecord | null) ?? null
+export const readRecordWithClock = async (reach: Reach, module: string, id: string, {signal}: ReadOptions = {}): Promise<TimedRecord> => {
+  const outcome = await reach({method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal})
+  const [record] = listOf(outcome, 'data')
+  return {record: asObject(record) as CrmRecord | null, clockOffsetMs: answerOf(outcome).clockOffsetMs}
 }
 
 /** The CRM takes up to 50 fields and 100 ids in a call, and hides converted leads unless told otherwise. Source: wire reference 5.1. */
@@ -38,8 +41,14 @@ const write = async (reach: Reach, method: 'POST' | 'PUT', {module, records, sen
   if (records.length === 0) return {results: [], clockOffsetMs: null}
   const json = JSON.stringify(options.automations ? {data: records} : {data: records, trigger: []})
   try {
-    const outcome = await reach({method, path: pathOf(module), json, signal: options.signal})
-    return {results: readWrite(outcome, sent), clockOffsetMs: 'json' in outcome ? outcome.clockOffsetMs : null}
+    const {signal, mayLeave} = options
+    const outcome = await reach({method, path: pathOf(module), json, large: records.length > mostOfSmall, signal, mayLeave})
+    const whole = wholeProblem(outcome, sent.count)
+    return {
+      results: readWrite(outcome, sent),
+      clockOffsetMs: 'json' in outcome ? outcome.clockOffsetMs : null,
+      whole: whole && new CrmError(whole),
+    }
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     const refusal = new Refusal(error.code, error.message, {...error.extra, written: false})

@@ -15,10 +15,15 @@ export type LiveSlots = {
   report(): {held: Portion; inUse: number; want: Want}
 }
 
-/** `isOpen`: nothing is given out while it is not. `onChange`: more is wanted than was reported, or less is held. */
-export const openSlots = ({isOpen, onChange}: {isOpen(): boolean; onChange(): void}): LiveSlots => {
+type Opening = {isOpen(): boolean; onChange(): void; first: Want}
+
+/**
+ * `isOpen`: nothing is given out while it is not. `onChange`: more is wanted than was reported, or less is held. `first`: what is
+ * wanted before anything is asked for.
+ */
+export const openSlots = ({isOpen, onChange, first}: Opening): LiveSlots => {
   const line: Waiter[] = []
-  const demand = openDemand()
+  const demand = openDemand(first)
   const inUse = {total: 0, large: 0}
   let limit = {total: 0, large: 0}
 
@@ -96,9 +101,9 @@ const waitIn = (line: Waiter[], large: boolean, signal: AbortSignal) =>
 const mostWanted = 25
 
 /** How many calls were in flight or in line at once, at most, since the report before the last one: a run between two batches keeps its share. */
-const openDemand = () => {
+const openDemand = (first: Want) => {
   const asked = {large: 0, small: 0}
-  let before = {large: 1, small: 0}
+  let before = first
   let peak = {large: 0, small: 0}
   let reported = before
   return {

@@ -29,6 +29,19 @@ export const renewToken = async (
   return readRenewal(answer)
 }
 
+/** The refresh token and the access tokens minted from it end there. Answers why it did not work, or null. */
+export const revokeToken = async (
+  client: Client,
+  {hosts, refreshToken, timeoutSeconds}: {hosts: Hosts; refreshToken: string; timeoutSeconds: number},
+): Promise<string | null> => {
+  const query = {token: refreshToken}
+  const answer = await client.call({origin: hosts.accounts, method: 'POST', path: '/oauth/v2/token/revoke', query, timeoutSeconds})
+  if ('lost' in answer) return `The CRM's accounts host did not answer (${answer.lost})`
+  const {status, error} = asObject(answer.json) ?? {}
+  if (answer.status < 300 && error === undefined && status !== 'failure') return null
+  return `The CRM's accounts host answered ${typeof error === 'string' ? error : `status ${answer.status}`}`
+}
+
 export const readRenewal = ({status, json}: {status: number; json: unknown}): Renewal => {
   const {access_token, expires_in, error} = asObject(json) ?? {}
   if (status < 300 && typeof access_token === 'string' && access_token) return {token: access_token, seconds: secondsOf(expires_in)}

@@ -1,6 +1,7 @@
 import {type Parser, parse} from 'csv-parse'
-import {maxRowCells, maxRowCharacters, type Place, refusalFor, unreadable} from './csv-refusal.ts'
-import type {Reader} from './reader.ts'
+import {type Place, refusalFor, unreadable} from './csv-refusal.ts'
+import type {CsvReader} from './reader.ts'
+import {maxRowCells, maxRowCharacters} from './row.ts'
 import {TextFault, type TextOptions, utf8Of} from './text.ts'
 
 // A UTF-16 unit takes at most three bytes of UTF-8. A record that is not complete past this can only be unreadable.
@@ -14,7 +15,7 @@ export type Fallback = Pick<TextOptions, 'fallback' | 'onFallback'>
 /** The file's records, the header among them, as many at a time as a piece of 64 KiB completes. Refusals name row and line. */
 export async function* recordsOf(
   bytes: AsyncIterable<Uint8Array>,
-  reader: Reader,
+  reader: CsvReader,
   fallback: Fallback,
 ): AsyncGenerator<string[][], void, undefined> {
   const parser = parserOf(reader)
@@ -38,7 +39,7 @@ export async function* recordsOf(
   }
 }
 
-const parserOf = ({delimiter, quote, strictQuotes, comment}: Reader) => {
+const parserOf = ({delimiter, quote, strictQuotes, comment}: CsvReader) => {
   const parser = parse({
     bom: true,
     delimiter,
@@ -77,7 +78,7 @@ const feed = async (parser: Parser, piece?: Buffer): Promise<Fed> => {
   return {records, error}
 }
 
-const positionIn = (parser: Parser, {quote, headerRow, skipRows}: Reader) => {
+const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => {
   const {info} = parser
   const blankLines = () => info.empty_lines + info.comment_lines
   let [cellLines, blanksBefore, unfinished, quoted] = [0, 0, 0, false]

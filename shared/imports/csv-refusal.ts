@@ -1,9 +1,7 @@
 import type {CsvError} from 'csv-parse'
 import {Refusal} from '../errors.ts'
+import {maxRowCells, maxRowCharacters} from './row.ts'
 import {TextFault} from './text.ts'
-
-export const maxRowCharacters = 1_048_576
-export const maxRowCells = 16_384
 
 /** `row` is 0 in the header; `line` is where the record begins, from 1, as a text editor counts. */
 export type Place = {row: number; line?: number}

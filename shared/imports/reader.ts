@@ -10,8 +10,8 @@ const isEncoding = (label: string) => {
 
 const Character = z.string().refine(text => [...text].length === 1 && !/[\r\n\0]/.test(text), 'One character, not a line end')
 
-const options = {
-  kind: z.literal('csv'),
+const csv = {
+  format: z.literal('csv'),
   encoding: z.string().refine(isEncoding, 'An encoding by its WHATWG name, such as utf-8, utf-16le, windows-1252 or shift_jis'),
   delimiter: Character,
   /** Null reads quotes as ordinary characters. */
@@ -24,27 +24,63 @@ const options = {
   skipRows: z.int().min(0).max(1000),
   /** Lines that begin with this are no rows. */
   comment: z.string().min(1).max(8).nullable(),
+  /** A row with fewer cells than the header: refused as ragged, or filled with empty cells. */
+  shortRows: z.enum(['refuse', 'fill']),
 }
 
-/** How a file is read. A run keeps the resolved one, so that row N stays row N. */
-export const Reader = z
+const rangeShape = /^\$?[A-Z]{1,3}\$?\d{0,7}(:\$?[A-Z]{1,3}\$?\d{0,7})?$/i
+
+const xlsx = {
+  format: z.literal('xlsx'),
+  sheet: z.string().min(1).max(255),
+  /** The first row of the range with anything in it; false names the columns by number. */
+  headerRow: z.boolean(),
+  /** What of the sheet is read: `B3:F`, `B:F`, `A5`. Null is all of it. */
+  range: z.string().regex(rangeShape, 'A range as a spreadsheet writes it: B3:F200, B3:F, B:F or B3').nullable(),
+}
+
+const CsvReader = z
   .strictObject({
-    kind: options.kind.default('csv'),
-    encoding: options.encoding.default('utf-8'),
-    delimiter: options.delimiter.default(','),
-    quote: options.quote.default('"'),
-    strictQuotes: options.strictQuotes.default(false),
-    headerRow: options.headerRow.default(true),
-    skipRows: options.skipRows.default(0),
-    comment: options.comment.default(null),
+    format: csv.format,
+    encoding: csv.encoding.default('utf-8'),
+    delimiter: csv.delimiter.default(','),
+    quote: csv.quote.default('"'),
+    strictQuotes: csv.strictQuotes.default(false),
+    headerRow: csv.headerRow.default(true),
+    skipRows: csv.skipRows.default(0),
+    comment: csv.comment.default(null),
+    shortRows: csv.shortRows.default('refuse'),
   })
   .refine(({delimiter, quote}) => delimiter !== quote, {path: ['quote'], message: 'The quote cannot be the delimiter'})
   .refine(({delimiter, quote, comment}) => !comment || (!comment.startsWith(delimiter) && comment !== quote), {
     path: ['comment'],
     message: 'A comment cannot begin with the delimiter or the quote',
   })
+export type CsvReader = z.infer<typeof CsvReader>
+
+const XlsxReader = z.strictObject({
+  format: xlsx.format,
+  sheet: xlsx.sheet,
+  headerRow: xlsx.headerRow.default(true),
+  range: xlsx.range.default(null),
+})
+export type XlsxReader = z.infer<typeof XlsxReader>
+
+/** Readers kept before there were workbooks said `kind: 'csv'` or nothing; snapshots never change. */
+const withFormat = (stored: unknown) => {
+  if (typeof stored !== 'object' || stored === null || 'format' in stored) return stored
+  const {kind = 'csv', ...rest} = stored as {kind?: unknown}
+  return {format: kind, ...rest}
+}
+
+/** How a file is read. A run keeps the resolved one, so that row N stays row N. */
+export const Reader = z.preprocess(withFormat, z.discriminatedUnion('format', [CsvReader, XlsxReader]))
 export type Reader = z.infer<typeof Reader>
 
 /** What a person states; the rest is sniffed. No defaults here: an absent key must stay absent. */
-export const ReaderOptions = z.strictObject(options).partial()
+export const CsvOptions = z.strictObject(csv).partial()
+export type CsvOptions = z.infer<typeof CsvOptions>
+export const XlsxOptions = z.strictObject(xlsx).partial()
+export type XlsxOptions = z.infer<typeof XlsxOptions>
+export const ReaderOptions = z.union([CsvOptions, XlsxOptions])
 export type ReaderOptions = z.infer<typeof ReaderOptions>

@@ -1,7 +1,7 @@
 import {isAscii, isUtf8} from 'node:buffer'
 import {Refusal} from '../errors.ts'
 import {scoreDelimiters} from './delimiter.ts'
-import {Reader, type ReaderOptions} from './reader.ts'
+import {type CsvOptions, type CsvReader, Reader} from './reader.ts'
 import {cutLength} from './text.ts'
 
 export const sampleBytes = 65_536
@@ -12,7 +12,7 @@ const byteOrderMarks: [string, number[]][] = [
 ]
 
 /** What was made of the file's first bytes, and why; the interface shows it so that a person can overrule it. */
-export type Sniffed = {
+export type CsvSniffed = {
   encoding: string
   /** `ascii`: nothing beyond ASCII in the sample, so UTF-8 is a guess that later bytes may correct. `fallback`: neither UTF-8 nor UTF-16. */
   how: 'stated' | 'byte order mark' | 'utf-8' | 'ascii' | 'zero bytes' | 'fallback'
@@ -22,8 +22,7 @@ export type Sniffed = {
 }
 
 /** The reader to use: what is stated holds, the rest is sniffed from the file's first bytes (64 KiB are enough). */
-export const resolveReader = (sample: Uint8Array, stated: ReaderOptions = {}): {reader: Reader; sniffed: Sniffed} => {
-  refuseForeign(sample)
+export const resolveReader = (sample: Uint8Array, stated: CsvOptions = {}): {reader: CsvReader; sniffed: CsvSniffed} => {
   const {encoding, how} = stated.encoding ? {encoding: stated.encoding, how: 'stated' as const} : sniffEncoding(sample)
   const text = new TextDecoder(encoding).decode(sample, {stream: true})
   const separator = /^"?sep=([^\r\n"])"?(?:\r\n|\r|\n)/i.exec(text)?.[1]
@@ -38,7 +37,10 @@ export const resolveReader = (sample: Uint8Array, stated: ReaderOptions = {}): {
 }
 
 /** What is stated and what is sniffed can contradict each other: a comment that begins with the delimiter, say. */
-const consistent = (options: ReaderOptions) => {
+const consistent = (options: CsvOptions) => checked({...options, format: 'csv'}) as CsvReader
+
+/** The whole of a reader, defaults filled in. */
+export const checked = (options: object): Reader => {
   const {data, error} = Reader.safeParse(options)
   if (data) return data
   throw new Refusal(
@@ -49,7 +51,7 @@ const consistent = (options: ReaderOptions) => {
 }
 
 /** A byte order mark decides; then two-byte text by its zero bytes; then UTF-8, where a character cut by the sample's end is no fault; else windows-1252. */
-export const sniffEncoding = (sample: Uint8Array): Pick<Sniffed, 'encoding' | 'how'> => {
+export const sniffEncoding = (sample: Uint8Array): Pick<CsvSniffed, 'encoding' | 'how'> => {
   const marked = byteOrderMarks.find(([, mark]) => mark.every((byte, index) => sample[index] === byte))
   if (marked) return {encoding: marked[0], how: 'byte order mark'}
   const wide = sniffWide(sample)
@@ -72,17 +74,4 @@ const sniffWide = (sample: Uint8Array) => {
 const countDelimiters = (text: string, options: Parameters<typeof scoreDelimiters>[1]) => {
   const delimiter = scoreDelimiters(text, options)
   return delimiter ? {delimiter, delimiterHow: 'counted' as const} : {delimiter: ',', delimiterHow: 'single column' as const}
-}
-
-const foreign: [string, string][] = [
-  ['PK\u0003\u0004', 'an Excel workbook or another ZIP file'],
-  ['\u00d0\u00cf\u0011\u00e0', 'an old Excel workbook'],
-  ['%PDF-', 'a PDF'],
-  ['\u001f\u008b', 'a gzip file'],
-]
-
-const refuseForeign = (sample: Uint8Array) => {
-  const start = Buffer.from(sample.subarray(0, 8)).toString('latin1')
-  const found = foreign.find(([mark]) => start.startsWith(mark))
-  if (found) throw new Refusal('FILE_ENCODING', `The file is ${found[1]}, not CSV. Save it as CSV (UTF-8) and send that`)
 }

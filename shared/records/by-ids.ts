@@ -6,7 +6,6 @@ import {inLanes} from '../crm/lanes.ts'
 import {Refusal} from '../errors.ts'
 import {withName} from './display-name.ts'
 import type {OpenModule} from './module.ts'
-import {isId} from './record-id.ts'
 
 export const idsAtOnce = 100
 /** The CRM refuses a read that names more. Source: wire reference 5.1. */
@@ -25,7 +24,7 @@ export const readByIds = async (
   options: {signal: AbortSignal},
 ): Promise<{records: (CrmRecord | null)[]; dropped: string[]}> => {
   const {asked, dropped} = chooseFields(module, names)
-  const known = [...new Set(ids.filter(isId))]
+  const known = [...new Set(ids.filter(connection.isRecordId))]
   const calls = known.length === 0 ? [] : chunksOf(asked)
   const parts = await inLanes(calls, callsAtOnce, fields => connection.readRecords({module: module.apiName, ids: known, fields}, options))
   const records = merge(parts)

@@ -3,13 +3,12 @@ import {Refusal} from '../errors.ts'
 import {normalise} from '../flows/match-key.ts'
 import {withName} from './display-name.ts'
 import type {OpenModule} from './module.ts'
-import {isId} from './record-id.ts'
 
 type Options = {signal: AbortSignal}
 
 /** One record with everything of it, its subform rows too. */
 export const readOne = async ({module, connection}: OpenModule, id: string, options: Options): Promise<CrmRecord> => {
-  const record = isId(id) ? await connection.readRecord(module.apiName, id, options) : null
+  const record = connection.isRecordId(id) ? await connection.readRecord(module.apiName, id, options) : null
   if (!record) throw new Refusal('NOT_FOUND', 'The CRM has no such record')
   return withName(record, module)
 }

@@ -14,14 +14,18 @@ export type Change = Pick<NewChange, 'page' | 'subject' | 'before' | 'after'> &
 
 const isPerson = (via: Via) => via === 'session' || via === 'oauth'
 
-/** Writes changes into the settings history, in the transaction that makes them. The changes of one request are given together. */
+/**
+ * Writes changes into the settings history, in the transaction that makes them. The changes of one request are given together, and their
+ * ids sort as they are given.
+ */
 export const recordChanges = async (tx: Tx, {org, via, person = null, token = null}: Author, changes: Change[]): Promise<void> => {
   if (changes.length === 0) return
   const author = {via, userId: isPerson(via) ? person : null, tokenId: via === 'token' ? token : null}
+  const ids = changes.map(() => newId('chg')).sort()
   const blank = {target: null, targetPerson: null, proposedBy: null, registryVersion: null, connectorId: null}
   await insertChanges(
     tx,
     org,
-    changes.map(change => ({...blank, ...change, ...author, id: newId('chg')})),
+    changes.map((change, at) => ({...blank, ...change, ...author, id: ids[at]!})),
   )
 }

@@ -1,18 +1,23 @@
 import {countAt, type Outcome} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {Snapshot} from '../flows/snapshot.ts'
+import type {FoundRun} from './find.ts'
 
 /** Outcomes that can be a row's last word. */
 const FINAL: Outcome[] = ['created', 'updated', 'refused', 'unanswered', 'inherited', 'failed', 'skipped', 'planned']
 
-/** A run as the API answers it. `counts` are rows by module and by what has become of them so far. */
-export const describeRun = (run: Run, snapshot: Pick<Snapshot, 'flows' | 'sources' | 'modules'> | null, importId: string | null) => {
-  const counts = Object.fromEntries((snapshot?.modules ?? []).map(({no, apiName}) => [apiName, countsOf(run, no)]))
+/**
+ * A run as the API answers it. `counts` are rows by module and by what has become of them so far. `progress` is null where an outside
+ * engine carries it: how many rows there are is known to that engine alone.
+ */
+export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
+  const counts = Object.fromEntries(names.modules.map(({no, apiName}) => [apiName, countsOf(run, no)]))
   return {
     id: run.id,
     importId,
     connectorId: run.connectorId,
     state: run.state,
+    engine: run.engine,
     dryRun: run.dryRun,
     declaredRows: run.declaredRows,
     rowsPerRun: run.rowsLimit,
@@ -22,6 +27,7 @@ export const describeRun = (run: Run, snapshot: Pick<Snapshot, 'flows' | 'source
     stop: run.stop,
     pause: run.pause,
     stoppedBy: run.stoppedBy,
+    outcome: run.outcome,
     authorisedAt: run.authorisedAt,
     startedAt: run.startedAt,
     endedAt: run.endedAt,

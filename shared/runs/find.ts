@@ -1,23 +1,27 @@
 import type {Db} from '../../sql/database.ts'
-import {findImport, type Import} from '../../sql/imports.ts'
-import {findSnapshot} from '../../sql/run-snapshots.ts'
+import {findImport, findImportId, type Import} from '../../sql/imports.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
-import {Snapshot} from '../flows/snapshot.ts'
+import type {Snapshot} from '../flows/snapshot.ts'
+import {type RunNames, readRun} from './names.ts'
 
-export type FoundRun = {import: Import; run: Run; snapshot: Snapshot}
+/** `snapshot` is null for a run the service's own engine has not been given. */
+export type FoundRun = {run: Run; importId: string | null; snapshot: Snapshot | null; names: RunNames}
+
+type OfImport = {org: string; importId: string; runId: string}
 
 /** A run of this import, with what it froze. Refuses another org's and another import's as it refuses what does not exist. */
-export const findImportRun = async (db: Db, {org, importId, runId}: {org: string; importId: string; runId: string}): Promise<FoundRun> => {
+export const findImportRun = async (db: Db, {org, importId, runId}: OfImport): Promise<FoundRun & {import: Import}> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   const run = await findRun(db, {org, id: runId})
-  if (!run || run.importNo !== found.no || run.snapshotNo === null) throw new Refusal('RUN_NOT_FOUND', 'The import has no such run')
-  return {import: found, run, snapshot: await readSnapshot(db, run.snapshotNo)}
+  if (!run || run.importNo !== found.no) throw new Refusal('RUN_NOT_FOUND', 'The import has no such run')
+  return {import: found, run, importId, ...(await readRun(db, run))}
 }
 
-export const readSnapshot = async (db: Db, no: number): Promise<Snapshot> => {
-  const stored = await findSnapshot(db, no)
-  if (!stored) throw new Error(`Snapshot ${no} is gone`)
-  return Snapshot.parse(stored.document)
+/** Any run of the org, of an import or of none. */
+export const findOrgRun = async (db: Db, {org, runId}: {org: string; runId: string}): Promise<FoundRun> => {
+  const run = await findRun(db, {org, id: runId})
+  if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
+  return {run, importId: run.importNo === null ? null : await findImportId(db, run.importNo), ...(await readRun(db, run))}
 }

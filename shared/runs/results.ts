@@ -19,6 +19,11 @@ let under = 0
 /** The run's results file, whole before its first byte is sent, so that whatever is wrong is answered as a refusal. `open` once; it removes itself. */
 export const makeResults = async (tools: {hot: Hot; storage: Storage}, {run, snapshot}: FoundRun, sourceId: string | undefined) => {
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it has no results')
+  if (!snapshot)
+    throw new Refusal(
+      'NO_FILE',
+      "This run's rows are read by an engine of your own, not from a file here: its log says what became of each",
+    )
   const source = chooseSource(snapshot, sourceId)
   if (under >= mostAtOnce)
     throw new Refusal('BUSY', 'Other results files are being made: ask again in a few seconds', {retryAfterMs: 5_000})

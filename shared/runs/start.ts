@@ -5,6 +5,7 @@ import {insertCursors} from '../../sql/run-cursors.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
 import {lockRun, queueRun, setRunJob} from '../../sql/runs.ts'
 import {listSources, type Source} from '../../sql/sources.ts'
+import {assertWritable} from '../connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
 import {Flows, findIssues} from '../flows/flow.ts'
@@ -12,6 +13,7 @@ import {SNAPSHOT_FORMAT, type SnapshotSource, takeSnapshot} from '../flows/snaps
 import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 import {authorise} from './authorise.ts'
+import {freeImport} from './outside.ts'
 
 type Start = {org: string; person: string; admin: boolean; importId: string; runId?: string | undefined; declaredRows?: number | undefined}
 
@@ -26,9 +28,10 @@ export const startRun = async (
 ): Promise<{runId: string; job: string | null}> => {
   const found = await lockImport(tx, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  if (found.state === 'running') throw new Refusal('IMPORT_RUNNING', 'A run of this import is under way: wait for it or cancel it')
+  await freeImport(tx, {org, importNo: found.no})
   if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
-  if (found.state === 'draft') throw new Refusal('NOT_READY', 'Add a file and define flows before running')
+  if (found.state === 'draft' || found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before running')
+  await assertWritable(tx, {org, connector: found.connectorId})
   const snapshot = await freeze(tx, found)
   const rows = snapshot.flows.reduce((sum, {sourceNo}) => sum + snapshot.sources.find(({no}) => no === sourceNo)!.rows, 0)
   const id =

@@ -135,7 +135,7 @@ test('a connection of another kind, or a disconnected one, is answered with what
   const id = await db.transaction(
     async tx => (await insertConnector(tx, {id: newId('con'), org: here.org, name: 'Plain', person: null, ...details})).id,
   )
-  await db.query(sql.unsafe`update connectors set kind = 'generic' where id = ${id}`)
+  await db.query(sql.unsafe`update connectors set kind = 'generic', document = '{}' where id = ${id}`)
   t.deepEqual((await check(here, {}, id)).body, {credits: nothing, asked: false, answered: false, notAsked: 'cannot'})
   t.deepEqual((await here.call('GET', path(here, id))).body, {credits: nothing})
   for (const state of ['disconnected', 'ended']) {

@@ -38,7 +38,17 @@ test('an org’s connections are listed, its own only, without anything secret',
     body.connectors.map(({id}: any) => id),
     ids,
   )
-  t.deepEqual(Object.keys(body.connectors[0]).toSorted(), ['createdAt', 'crmUserName', 'dc', 'id', 'kind', 'name', 'scopes', 'state'])
+  t.deepEqual(Object.keys(body.connectors[0]).toSorted(), [
+    'createdAt',
+    'crmUserName',
+    'dc',
+    'id',
+    'kind',
+    'name',
+    'scopes',
+    'state',
+    'writesPaused',
+  ])
   t.like(body.connectors[0], {name: 'One', kind: 'zoho', dc: 'local', state: 'connected', crmUserName: 'Ana', scopes: ['a', 'b']})
 })
 

@@ -44,6 +44,8 @@ const countsOf = (tables: Dump) => Object.fromEntries([...tables].map(([name, ro
 const tablesWith = (tables: Dump, text: string) =>
   [...tables].filter(([, rows]) => rows.some(row => row.includes(text))).map(([name]) => name)
 
+const revocations = () => house.crm.journal({path: '/oauth/v2/token/revoke'}).length
+
 /** What stays of an org on purpose, and people, who are not the org's. */
 const kept = ['api_tokens', 'people', 'sessions', 'sign_ins', 'staff_actions']
 
@@ -66,6 +68,7 @@ test.serial('an erased org leaves no row, no file and no name; its neighbour kee
   const folder = join(house.config.STORAGE_DIR, home.org)
   t.is(readdirSync(folder).length, 3)
   const full = countsOf(await dump())
+  const given = revocations()
   t.true(
     ['run_log', 'chain_rows', 'run_snapshots', 'sources', 'changes', 'invitations'].every(table => full[table]! > (before[table] ?? 0)),
   )
@@ -77,6 +80,7 @@ test.serial('an erased org leaves no row, no file and no name; its neighbour kee
   t.is(asked.headers.get('location'), `/staff/orgs/${home.org}/erasure`)
   t.deepEqual((await operator('GET', `/staff/orgs/${home.org}/erasure`)).body.job, asked.body.job)
 
+  t.is(revocations(), given + 1, 'what the CRM granted was given up there')
   const after = await dump()
   const left = Object.fromEntries(Object.entries(countsOf(after)).filter(([name]) => !kept.includes(name)))
   t.deepEqual(left, Object.fromEntries(Object.entries(before).filter(([name]) => !kept.includes(name))))

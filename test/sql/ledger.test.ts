@@ -1,9 +1,11 @@
 import test from 'ava'
 import {z} from 'zod'
+import {disconnectConnector, insertConnector, setWritesPaused} from '../../sql/connectors.ts'
 import {sql, sqlStateOf} from '../../sql/database.ts'
-import {admit, findSend, GATE_SHUT, listSends, refreshStatistics, settle} from '../../sql/ledger.ts'
+import {admit, findSend, GATE_SHUT, listSends, moveDeadline, settle} from '../../sql/ledger.ts'
 import {countAdmissions, findHead, lockHead, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {listLog} from '../../sql/run-log.ts'
+import {refreshStatistics} from '../../sql/statistics.ts'
 import {beginRun, created, expireLease, intent, openLedger, readAll, settlement} from '../running.ts'
 import {until} from '../until.ts'
 
@@ -64,6 +66,29 @@ test.serial('T1 changes nothing under a moved fence, a stop, an expired lease or
   const expired = await beginRun(here)
   await expireLease(here, expired.run)
   await assertShut(t, 'an expired lease', () => admit(here.hot, intent(expired, 1, 1, 3)))
+})
+
+test.serial('T1 and a second sending are shut while writes on the connection are paused, and once it is over', async t => {
+  const {run, fence} = await beginRun(here)
+  const org = await here.db.oneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from runs where run_no = ${run}`)
+  const place = {dc: 'x', crmOrgId: 'x', apiDomain: 'x', crmUserId: 'x', crmUserName: 'x', scopes: [], person: null}
+  await here.db.transaction(async tx => {
+    await insertConnector(tx, {...place, id: 'con_gate', org, name: 'x'})
+    await tx.query(sql.unsafe`update runs set connector_id = 'con_gate' where run_no = ${run}`)
+  })
+  const setPaused = (paused: boolean) => here.db.transaction(tx => setWritesPaused(tx, {org, id: 'con_gate', paused}))
+  const mayGoAgain = () => moveDeadline(here.hot, {run, batch: 1, fence, answerSeconds: 10})
+  await admit(here.hot, intent({run, fence}, 1, 1, 3))
+  t.true(await mayGoAgain())
+  await setPaused(true)
+  await assertShut(t, 'a pause', () => admit(here.hot, intent({run, fence}, 2, 4, 3)))
+  t.false(await mayGoAgain())
+  await setPaused(false)
+  t.true(await mayGoAgain())
+  await admit(here.hot, intent({run, fence}, 2, 4, 3))
+  await here.db.transaction(tx => disconnectConnector(tx, 'con_gate'))
+  await assertShut(t, 'a connection that is over', () => admit(here.hot, intent({run, fence}, 3, 7, 3)))
+  t.false(await mayGoAgain())
 })
 
 test.serial('a row sent again is counted once', async t => {
@@ -216,7 +241,7 @@ test.serial('eight batches in flight and a thousand settlements: no deadlock, no
         await settled
       }
     }
-    await Promise.all([...Array.from({length: 8}, send), refreshStatistics(here.hot)])
+    await Promise.all([...Array.from({length: 8}, send), refreshStatistics(here.hot, {fewerThan: 2_000})])
     return run
   }
   for (const run of await Promise.all(runs.map(work))) {

@@ -101,6 +101,30 @@ test.serial('a run of fifty rows beside a large one is done quickly', async t =>
   await large.end()
 })
 
+test.serial('reads beside a run at full load are part of the budget, and have their turn', async t => {
+  here.crm.setConcurrency('example', slots)
+  here.crm.setSwitches({latencyMs: 50})
+  here.crm.clearJournal()
+  const {runPath, end} = await begin('R-', 5_000)
+  work()
+  await untilRun(org.call, runPath, run => run.progress.done >= 100)
+  const lane = async () => {
+    let longest = 0
+    for (let n = 0; n < 8; n++) {
+      const since = performance.now()
+      await ok(org.call('GET', `/orgs/${org.org}/connectors/${org.connector}/records/Accounts/by-ids?ids=1&fields=Account_Name`), 200)
+      longest = Math.max(longest, performance.now() - since)
+    }
+    return longest
+  }
+  const longest = Math.max(...(await Promise.all([lane(), lane(), lane()])))
+  t.is((await ok(org.call('GET', runPath), 200)).run.state, 'writing')
+  t.true(longest < 5_000, `${longest} ms`)
+  t.deepEqual((await end()).outcomes, {created: 5_000})
+  t.is(here.crm.inFlightPeak('example'), slots)
+  t.is(refused(), 0)
+})
+
 test.serial("a CRM that allows less than we thought slows the run down, and is told so by nobody's lost row", async t => {
   here.crm.setConcurrency('example', 2)
   here.crm.setSwitches({latencyMs: 50})

@@ -192,7 +192,8 @@ test.serial('a run that ends while another worker waits for its lease is not beg
   await here.db.query(sql.unsafe`update runs set state = 'writing' where id = ${begun.id}`)
   const {endedAt} = await headOf(begun.id)
   const drain = new AbortController().signal
-  const tools = {...here.tools, crm: openCrm(here.tools), budget: openBudget(here.tools), drain}
+  const budget = openBudget(here.tools)
+  const tools = {...here.tools, crm: openCrm({...here.tools, budget}), budget, drain}
   const lock = await here.hot.connect()
   await lock.query('begin')
   await lock.query('select from run_heads join runs using (run_no) where id = $1 for update of run_heads', [begun.id])

@@ -1,10 +1,12 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import {carriesOn} from '../../shared/runs/stop.ts'
+import {limitStop} from '../../shared/runs/stop.ts'
+import {findStanding} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
 import {admit, findSend, GATE_SHUT} from '../../sql/ledger.ts'
 import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
 import type {Context} from './context.ts'
 import {LeaseLost, RunStopped} from './ending.ts'
+import {shutBy} from './patience.ts'
 import {KINDS, type Kind, type Track} from './row.ts'
 import type {Slot} from './slots.ts'
 import type {Op} from './verdict.ts'
@@ -92,6 +94,8 @@ const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): P
     const head = await lockHead(tx, {run: ctx.run.no, fence: ctx.lease.fence})
     if (!head) throw new LeaseLost('Another owner took the run')
     if (head.stop) throw new RunStopped(head.stop)
+    const shut = shutBy(await findStanding(tx, ctx.run.no))
+    if (shut) throw shut
     const keys = ops.map(({row}) => row.key)
     const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: track.module.no, keys}))
     const room = head.rowsLimit - head.counted
@@ -102,14 +106,3 @@ const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): P
     await writeStop(tx, {run: ctx.run.no, stop})
     return stop
   })
-
-const limitStop = ({rowsLimit, limitBy, counted}: {rowsLimit: number; limitBy: 'plan' | 'declaration'; counted: number}): Stop => ({
-  stopped: 'LIMIT_ROWS_PER_RUN',
-  message:
-    limitBy === 'plan'
-      ? `The plan lets one run write ${rowsLimit} rows. ${carriesOn}`
-      : `The run was declared to write ${rowsLimit} rows. ${carriesOn}`,
-  rowsPerRun: rowsLimit,
-  stoppedBy: limitBy,
-  rowsWrittenTotal: counted,
-})

@@ -2,7 +2,7 @@ import {setImportState} from '../../sql/imports.ts'
 import {deleteCursors} from '../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../sql/run-heads.ts'
 import {beginClose, endRun} from '../../sql/runs.ts'
-import type {Offline} from './context.ts'
+import type {Held} from './context.ts'
 import {LeaseLost} from './ending.ts'
 import {atPoint} from './fault-point.ts'
 
@@ -12,7 +12,7 @@ const rowsPerDelete = 10_000
  * Ends the run: the meter is checked against what was admitted, the tables only the writing needed are cleared, and the import is
  * given back. Each step is keyed by state, so a close cut short is closed again.
  */
-export const closeRun = async (ctx: Offline): Promise<void> => {
+export const closeRun = async (ctx: Held): Promise<void> => {
   const {db, run, lease} = ctx
   const {fence} = lease
   if (run.state !== 'closing') await checkMeter(ctx)
@@ -27,7 +27,7 @@ export const closeRun = async (ctx: Offline): Promise<void> => {
 }
 
 /** Counted and admitted are kept by the same statements: a difference is a fault of ours, for people to look at. */
-const checkMeter = async ({db, run, log}: Offline) => {
+const checkMeter = async ({db, run, log}: Held) => {
   const head = await findHead(db, run.no)
   const admitted = await countAdmissions(db, run.no)
   if (head?.counted !== admitted) log.error({counted: head?.counted, admitted}, 'the meter differs from what was admitted')

@@ -13,16 +13,20 @@ import type {Settler} from './settler.ts'
 export type Context = Offline & {connection: Connection; slots: Share}
 
 /** As long as the CRM is not spoken to. */
-export type Offline = {
+export type Offline = Held & {
+  /** When the chain's first run was authorised, in ms by this process's clock: a record made before is not the chain's. */
+  chainStart: number
+  snapshot: Snapshot
+}
+
+/** As long as nothing is known of the run but its ledger: enough to tell what was in flight, and to close it. */
+export type Held = {
   config: Config
   db: Pool
   hot: Hot
   storage: Storage
   run: Run
   chain: number
-  /** When the chain's first run was authorised, in ms: a record made before is not the chain's. */
-  chainStart: number
-  snapshot: Snapshot
   lease: Lease
   settler: Settler
   /** Given to each batch in turn; a new owner begins past the last one's. */

@@ -3,7 +3,7 @@ import type {Context} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 import {type Holds, openHolds} from './holds.ts'
 import {findOurs, type Unmatched} from './match.ts'
-import {backOffMs} from './patience.ts'
+import {backOffMs, shutBy} from './patience.ts'
 import {plan} from './plan.ts'
 import type {Failure, Kind, Row, Track} from './row.ts'
 import {sendBatch} from './sender.ts'
@@ -14,6 +14,8 @@ import {openWindow, type Window} from './window.ts'
 const rowsPerBatch = 100
 /** Rows past the low-water mark that may be under way: the bound on memory and on what a new owner reads again. */
 const windowRows = 5_000
+/** And, for rows that are large: the characters of their cells, which stand for bytes. */
+const windowSize = 32 * 1024 ** 2
 
 /** Where the rows of one pass lie between being read and having their end. */
 export type Desk = {
@@ -56,7 +58,9 @@ export const assertGoing = ({failure, ctx, silent, window}: Desk) => {
   const stop = ctx.lease.stopSeen()
   if (stop) throw new RunStopped(stop)
   if (ctx.lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
-  if (silent > ctx.config.CRM_SLOTS && window.size() > 0)
+  const shut = shutBy(ctx.lease.standingSeen())
+  if (shut) throw shut
+  if (silent > ctx.config.CRM_SLOTS && window.count() > 0)
     throw new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
 }
 
@@ -75,12 +79,12 @@ export const place = async (desk: Desk, {rows, failures, unmatched}: Prepared) =
 
 /** Waits until the window has room for more rows. */
 export const makeRoom = async (desk: Desk) => {
-  while (desk.window.size() >= windowRows) await waitForChange(desk)
+  while (desk.window.count() >= windowRows || desk.window.size() >= windowSize) await waitForChange(desk)
 }
 
 /** Waits until every row has its end. */
 export const finish = async (desk: Desk) => {
-  while (desk.window.size() > 0 || desk.underWay.size > 0) await waitForChange(desk)
+  while (desk.window.count() > 0 || desk.underWay.size > 0) await waitForChange(desk)
 }
 
 /** Waits until nothing is under way, whatever came of it. */
@@ -93,7 +97,7 @@ const waitForChange = async (desk: Desk) => {
   assertGoing(desk)
   const changed = desk.change.next()
   for (const kind of ['create', 'update'] as const) while (desk.filling[kind].length) flush(desk, kind)
-  if (desk.underWay.size === 0) throw new Error(`${desk.window.size()} rows have no step under way`)
+  if (desk.underWay.size === 0) throw new Error(`${desk.window.count()} rows have no step under way`)
   await changed
 }
 

@@ -1,4 +1,5 @@
 import type {Log} from '../../shared/log.ts'
+import type {Standing} from '../../sql/connectors.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import {type Head, releaseLease, renewLease, type Stop} from '../../sql/run-heads.ts'
 import {LeaseLost} from './ending.ts'
@@ -18,6 +19,8 @@ export type Lease = {
   stopSeen(): Stop | null
   /** Whether the org was closed, as of the last heartbeat. */
   orgClosedSeen(): boolean
+  /** Whether the connection takes writes, as of the last heartbeat; the gate of T1 asks again. */
+  standingSeen(): Standing
   /** `orderly`: the run is laid down, and no failure of its owner is to be counted. */
   release(orderly: boolean): Promise<void>
 }
@@ -32,6 +35,7 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
   let renewedAt = performance.now()
   let stop = head.stop
   let orgClosed = false
+  let standing: Standing = 'open'
 
   const beat = async () => {
     const since = performance.now()
@@ -41,6 +45,7 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
       renewedAt = Math.max(renewedAt, since)
       stop = renewed.stop
       orgClosed = renewed.orgClosed
+      standing = renewed.standing
     } catch (error) {
       log.warn({err: error}, 'heartbeat failed')
       if (performance.now() - renewedAt > seconds * 1000) lost.abort(new LeaseLost('The lease ran out: the database could not be reached'))
@@ -58,6 +63,7 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
       performance.now() - since <= sendWithinMs && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
     stopSeen: () => stop,
     orgClosedSeen: () => orgClosed,
+    standingSeen: () => standing,
     async release(orderly) {
       await heart.stop()
       await releaseLease(db, {run, fence, orderly})

@@ -1,9 +1,9 @@
 import type {Row as FileRow} from '../../shared/imports/csv-file.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
-import {listUnsettled, type Question} from '../../sql/unsettled.ts'
 import type {Context} from './context.ts'
 import {assertGoing, type Desk, finish, makeRoom, openDesk, type Prepared, place, rest} from './desk.ts'
 import {matchRows} from './match.ts'
+import {openQuestions, type Question} from './questions.ts'
 import {readChunks} from './reading.ts'
 import {compose, type Failure, isRow, KINDS, type Row, type Track} from './row.ts'
 import {countedAs} from './takeover.ts'
@@ -16,10 +16,10 @@ const chunksAhead = 2
  */
 export const runPass = async (ctx: Context, track: Track, lowWater: number): Promise<void> => {
   const desk = openDesk(ctx, track, lowWater)
-  const resumed = await findResumed(ctx, track, lowWater)
+  const isDone = await findDone(ctx, track, lowWater)
   ctx.settler.follow(() => ({flow: track.no, lowWater: desk.window.lowWater()}))
   try {
-    for await (const prepared of ahead(readChunks(ctx, track), chunksAhead, chunk => prepare(desk, chunk, resumed))) {
+    for await (const prepared of ahead(chunksOf(ctx, track), chunksAhead, chunk => prepare(desk, chunk, isDone))) {
       await place(desk, prepared)
       await makeRoom(desk)
     }
@@ -32,29 +32,34 @@ export const runPass = async (ctx: Context, track: Track, lowWater: number): Pro
   assertGoing(desk)
 }
 
-type Resumed = {isDone(number: number): boolean; questions: Map<number, Question>}
+type Chunk = {read: FileRow[]; questions: Map<number, Question>}
+type IsDone = (number: number) => boolean
 
-/** What an earlier owner left: rows with an end, and rows whose last send nobody answered and which may be sent again. */
-const findResumed = async ({db, run}: Context, track: Track, lowWater: number): Promise<Resumed> => {
-  const unsettled = await listUnsettled(db, {run: run.no, flow: track.no})
-  const logged = new Set(await listLoggedRows(db, {run: run.no, flow: track.no, after: lowWater}))
-  // A create without a witness that nobody answered is never sent again: its row stays `unanswered`.
-  const questions = new Map(
-    unsettled.filter(({kind, witness}) => kind !== KINDS.create || witness).map(question => [question.number, question]),
-  )
-  return {questions, isDone: number => !questions.has(number) && (number <= lowWater || logged.has(number))}
+/** Each chunk of the file with what an earlier owner left open of its rows. */
+async function* chunksOf(ctx: Context, track: Track): AsyncGenerator<Chunk> {
+  const questions = openQuestions(ctx, track)
+  for await (const read of readChunks(ctx, track)) yield {read, questions: await questions.upTo(read.at(-1)?.rowNumber ?? 0)}
 }
 
+/** Rows that an earlier owner brought to their end. Those past the mark were in its window, so there are never many. */
+const findDone = async ({db, run}: Context, track: Track, lowWater: number): Promise<IsDone> => {
+  const logged = new Set(await listLoggedRows(db, {run: run.no, flow: track.no, after: lowWater}))
+  return number => number <= lowWater || logged.has(number)
+}
+
+const sizeOf = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
+
 /** Composes a chunk and asks the CRM about it. Its rows enter the window as they are read. */
-const prepare = async ({ctx, track, window}: Desk, chunk: FileRow[], {isDone, questions}: Resumed): Promise<Prepared> => {
+const prepare = async ({ctx, track, window}: Desk, {read: chunk, questions}: Chunk, isDone: IsDone): Promise<Prepared> => {
   const rows: Row[] = []
   const failures: Failure[] = []
   for (const read of chunk) {
-    if (isDone(read.rowNumber)) window.passOver(read.rowNumber)
+    const question = questions.get(read.rowNumber)
+    if (!question && isDone(read.rowNumber)) window.passOver(read.rowNumber)
     else {
-      window.enter(read.rowNumber)
+      window.enter(read.rowNumber, sizeOf(read))
       const composed = compose(track, read)
-      if (isRow(composed)) rows.push(resume(composed, questions.get(read.rowNumber)))
+      if (isRow(composed)) rows.push(resume(composed, question))
       else failures.push(composed)
     }
   }

@@ -1,9 +1,9 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import {CrmError, type CrmProblem} from '../../shared/crm/error.ts'
+import {CrmError, isCrowded} from '../../shared/crm/error.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {carriesOn} from '../../shared/runs/stop.ts'
-import {findConnectorState} from '../../sql/connectors.ts'
-import type {Context, Offline} from './context.ts'
+import {findStanding, type Standing} from '../../sql/connectors.ts'
+import type {Context, Held} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 
 const longestWaitMs = 10_000
@@ -38,22 +38,30 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   await sleep(waitMs, undefined, {signal: ctx.signal})
 }
 
-/** Too many calls at once. A renewal that is throttled asks for patience too, and fewer calls would not help it. */
-export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
-
 export const spent = () =>
   new RunPaused('DAILY_ALLOWANCE_SPENT', "The CRM's API credits of the last 24 hours are used up; the run looks again every minute", 60)
 
+/** What a connection that takes no writes means for the run. Null for one that does. */
+export const shutBy = (standing: Standing) => {
+  if (standing === 'open') return null
+  if (standing === 'paused')
+    return new RunPaused(
+      'WRITES_PAUSED',
+      'Writes on this connection are paused. The run goes on by itself when an administrator lifts that',
+      1,
+    )
+  const why = standing === 'ended' ? 'The CRM no longer honours this connection' : 'This connection was disconnected'
+  return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}: connect it again. ${carriesOn}`})
+}
+
 /** What a refusal before sending means for the run: lie down and try again, or stop because the grant has ended. */
-export const meaningOf = async ({db, run}: Offline, refusal: Refusal) => {
-  const seconds = Number(refusal.extra.retryAfterMs ?? 30_000) / 1000
-  if (run.connectorId && (await findConnectorState(db, run.connectorId)) !== 'connected') {
-    return new RunStopped({
-      stopped: 'GRANT_ENDED',
-      message: `The CRM no longer honours this connection: connect it again. ${carriesOn}`,
-    })
-  }
-  return refusal.code === 'DAILY_ALLOWANCE_SPENT' ? spent() : new RunPaused(refusal.code, refusal.message, Math.max(1, seconds))
+export const meaningOf = async ({db, run}: Held, refusal: Refusal) => {
+  const shut = shutBy(await findStanding(db, run.no))
+  if (shut) return shut
+  const {code, message, extra} = refusal
+  // A destination that names when its allowance is there again is not asked before.
+  if (code === 'DAILY_ALLOWANCE_SPENT' && extra.retryAfterMs === undefined) return spent()
+  return new RunPaused(code, message, Math.max(1, Number(extra.retryAfterMs ?? 30_000) / 1000))
 }
 
 /** What the CRM asked for; else half a second, doubling, with jitter so that batches do not come back together. */

@@ -3,20 +3,22 @@ import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Snapshot} from '../../shared/flows/snapshot.ts'
 import type {Log} from '../../shared/log.ts'
+import {readChainStart} from '../../shared/runs/take.ts'
+import {findStanding} from '../../sql/connectors.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {findSnapshot} from '../../sql/run-snapshots.ts'
-import {beginRun, findChainStart, findRun, pauseRun, type Run} from '../../sql/runs.ts'
+import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
 import {answerSecondsOf} from './admission.ts'
 import {closeRun} from './close.ts'
-import type {Offline} from './context.ts'
+import type {Held, Offline} from './context.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
 import {holdLease, type Lease} from './lease.ts'
 import {runPass} from './pass.ts'
-import {meaningOf} from './patience.ts'
-import {layTrack, type Track} from './row.ts'
+import {meaningOf, shutBy} from './patience.ts'
+import {layTrack} from './row.ts'
 import {openSettler} from './settler.ts'
 import {closeOpenSends} from './takeover.ts'
 
@@ -43,8 +45,7 @@ export const carryRun = async (
   try {
     // Another owner may have moved the run on, or ended it, while its lease was waited for.
     const run = await findRun(db, {org, id})
-    const carried =
-      !run || isOver(run) ? 'ended' : await carry(await openContext(tools, run, {head, lease, drain: signal, log}), tools, head)
+    const carried = !run || isOver(run) ? 'ended' : await carry(hold(tools, run, {head, lease, drain: signal, log}), tools, head)
     orderly = true
     return carried
   } finally {
@@ -56,17 +57,13 @@ const isOver = ({state}: Run) => state === 'ended' || state === 'authorised'
 
 type Taken = {head: Head; lease: Lease; drain: AbortSignal; log: Log}
 
-const openContext = async ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, log}: Taken): Promise<Offline> => {
+const hold = ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, log}: Taken): Held => {
   const chain = run.chainNo ?? run.no
-  const stored = await findSnapshot(db, run.snapshotNo!)
-  const chainStart = await findChainStart(db, chain)
   const leaseSeconds = config.LEASE_SECONDS
   let batch = head.nextBatch
   log.info({fence: head.fence, state: run.state}, 'run taken')
   return {
     ...{config, db, hot, storage, run, chain, lease, log},
-    chainStart: Date.parse(chainStart ?? run.authorisedAt),
-    snapshot: Snapshot.parse(stored!.document),
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
     nextBatch: () => batch++,
     signal: AbortSignal.any([lease.lost, drain]),
@@ -75,16 +72,18 @@ const openContext = async ({config, db, hot, storage}: Tools, run: Run, {head, l
 
 type Reach = Pick<Tools, 'crm' | 'budget'>
 
-const carry = async (ctx: Offline, reach: Reach, head: Head): Promise<Carried> => {
-  const tracks = ctx.snapshot.flows.map(flow => layTrack(flow, ctx.snapshot))
+const carry = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
+  // What fails every worker may be the run's own data: nothing of it is read any more.
+  const isFruitless = head.takeovers > mostFruitlessTakeovers && ctx.run.state !== 'closing'
   try {
-    await tellOpenSends(ctx, tracks)
-    await writeRows(ctx, reach, tracks, head)
+    if (isFruitless) throw fruitless()
+    await tellOpenSends(ctx)
+    await writeRows(ctx, reach, head)
   } catch (error) {
     const ending = endingOf(ctx, error)
     if (!(ending instanceof RunStopped)) return lieDown(ctx, ending)
     await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
-    await tellOpenSends(ctx, tracks)
+    await tellOpenSends(ctx, {piecewise: isFruitless})
     ctx.log.info({stop: ending.stop}, 'run stopped')
   }
   await closeRun(ctx)
@@ -93,22 +92,20 @@ const carry = async (ctx: Offline, reach: Reach, head: Head): Promise<Carried> =
 }
 
 /** Nothing is under way here: what is still open was left by the last owner, or by a step of ours that failed. */
-const tellOpenSends = async (ctx: Offline, tracks: Track[]) => {
-  const rows = await closeOpenSends(ctx, tracks)
+const tellOpenSends = async (ctx: Held, how = {piecewise: false}) => {
+  const rows = await closeOpenSends(ctx, how)
   if (rows) ctx.log.warn({rows}, 'rows left in flight')
 }
 
 /** Flow after flow: a flow ends when nothing of it is open. */
-const writeRows = async (offline: Offline, {crm, budget}: Reach, tracks: Track[], head: Head) => {
-  const {db, run, lease} = offline
+const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
+  const {db, run, lease} = held
   if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
-  if (head.takeovers > mostFruitlessTakeovers) {
-    throw new RunStopped({
-      stopped: 'ENGINE_FAILED',
-      message: 'Worker after worker failed at this run without a row settled; their logs say why',
-    })
-  }
+  const offline = await readSnapshot(held)
+  const tracks = offline.snapshot.flows.map(flow => layTrack(flow, offline.snapshot))
+  const shut = shutBy(await findStanding(db, run.no))
+  if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const connection = await connect(offline, crm)
   const slots = budget.open(connection.connector, run.no)
@@ -123,23 +120,32 @@ const writeRows = async (offline: Offline, {crm, budget}: Reach, tracks: Track[]
   }
 }
 
+const readSnapshot = async (held: Held): Promise<Offline> => {
+  const {db, run, chain} = held
+  const stored = await findSnapshot(db, run.snapshotNo!)
+  return {...held, chainStart: await readChainStart(db, {chain, run: run.no}), snapshot: Snapshot.parse(stored!.document)}
+}
+
+const fruitless = () =>
+  new RunStopped({stopped: 'ENGINE_FAILED', message: 'Worker after worker failed at this run without a row settled; their logs say why'})
+
 /** A connection that is ended or disconnected ends the run; one that cannot be used just now lays it down. */
-const connect = async (ctx: Offline, crm: Crm) => {
+const connect = async (ctx: Held, crm: Crm) => {
   try {
-    return await crm.open(ctx.run.connectorId!)
+    return await crm.open(ctx.run.connectorId!, {slots: 'own'})
   } catch (error) {
     throw error instanceof Refusal ? await meaningOf(ctx, error) : error
   }
 }
 
 /** Waits under way end with the signal's own error, so the signal says what happened. */
-const endingOf = ({lease, signal}: Offline, error: unknown) => {
+const endingOf = ({lease, signal}: Held, error: unknown) => {
   if (lease.lost.aborted) return lease.lost.reason
   if (signal.aborted && !(error instanceof RunStopped)) return new Drained('The process was asked to stop')
   return error
 }
 
-const lieDown = async ({db, run, lease, log}: Offline, ending: unknown): Promise<Carried> => {
+const lieDown = async ({db, run, lease, log}: Held, ending: unknown): Promise<Carried> => {
   if (ending instanceof LeaseLost) {
     log.warn({err: ending}, 'lease lost')
     return 'held'

@@ -1,12 +1,14 @@
 import {setTimeout as sleep} from 'node:timers/promises'
-import type {RecordAnswer} from '../../shared/crm/crm.ts'
+import type {RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
+import {isCrowded} from '../../shared/crm/error.ts'
+import {mostOfSmall} from '../../shared/crm/records.ts'
 import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {moveDeadline} from '../../sql/ledger.ts'
 import {admitOps, answerSecondsOf, type Beside} from './admission.ts'
 import type {Context} from './context.ts'
 import {RunPaused} from './ending.ts'
 import {atPoint} from './fault-point.ts'
-import {backOffMs, isCrowded, meaningOf, spent} from './patience.ts'
+import {backOffMs, meaningOf, spent} from './patience.ts'
 import type {Kind, Row, Track} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {holdSlot, type Slot} from './slots.ts'
@@ -22,12 +24,11 @@ export type Sent = {
   ending: Error | null
 }
 
-type Answered = {answers: RecordAnswer[]} | {unsent: Error | null}
+type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
+type Answered = Answers | {unsent: Error | null}
 
 const longestWaitMs = 10_000
 const mostTries = 10
-/** A write of more records counts among the CRM's large calls. Source: wire reference 10. */
-const mostOfSmall = 10
 
 /** `leave`: of each row as its end is written. `heard`: of each batch whether the CRM said anything of it. */
 type Told = {leave(row: Row): void; heard(anything: boolean): void}
@@ -46,7 +47,7 @@ export const sendBatch = async (ctx: Context, track: Track, kind: Kind, ops: Op[
       return {next: new Map(), unsent: ops, ending: answered.unsent}
     }
     on.heard(answered.answers.some(isHeard))
-    const {next, ending} = await settleAnswers(ctx, track, kind, admitted, answered.answers, on.leave)
+    const {next, ending} = await settleAnswers(ctx, track, kind, admitted, answered, on.leave)
     return {next, unsent: admitted.left, ending}
   } finally {
     slot.give()
@@ -61,19 +62,23 @@ type Admitted = {batch: number; ops: Op[]; since: number}
 const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, since}: Admitted, slot: Slot): Promise<Answered> => {
   let intendedAt = since
   for (let tried = 1; ; tried++) {
-    if (!ctx.lease.maySend(intendedAt)) return {unsent: null}
-    const results = await write(ctx, track, kind, ops).catch(notSent)
-    if (results instanceof Error) return {unsent: results}
+    const last = lastCheck(ctx, intendedAt)
+    if (!last.mayLeave()) return {unsent: null}
+    const written = await write(ctx, track, kind, ops, last.mayLeave).catch(notSent)
+    if (written instanceof Error) return {unsent: written}
+    const {results, clockOffsetMs} = written
+    if (last.isTooLate() && !isSent(results)) return {unsent: null}
     // What fails there fails over a batch of which nothing was done.
     const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
-    if (!declined) return {answers: results}
+    if (!declined) return {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
     try {
       await sleep(declined.waitMs, undefined, {signal: ctx.signal})
       await slot.again()
       intendedAt = performance.now()
-      await moveDeadline(ctx.hot, {run: ctx.run.no, batch, fence: ctx.lease.fence, answerSeconds: answerSecondsOf(ctx)})
+      const mayGo = await moveDeadline(ctx.hot, {run: ctx.run.no, batch, fence: ctx.lease.fence, answerSeconds: answerSecondsOf(ctx)})
+      if (!mayGo) return {unsent: null}
     } catch (error) {
       if (!ctx.signal.aborted) ctx.log.warn({err: error}, 'batch put back')
       return {unsent: null}
@@ -81,22 +86,32 @@ const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, sin
   }
 }
 
-const write = async ({connection, lease}: Context, {module}: Track, kind: Kind, ops: Op[]): Promise<RecordAnswer[]> => {
-  const options = {signal: lease.lost}
-  const {results} =
-    kind === 'create'
-      ? await connection.createRecords(
-          module.apiName,
-          ops.map(({row}) => row.payload),
-          options,
-        )
-      : await connection.updateRecords(
-          module.apiName,
-          ops.map(({row, target}) => ({...row.payload, id: target!})),
-          options,
-        )
-  return results
+/** `mayLeave` is asked once more as the request leaves: renewing the access and connecting take their time. */
+const write = ({connection, lease}: Context, {module}: Track, kind: Kind, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
+  const options = {signal: lease.lost, mayLeave}
+  return kind === 'create'
+    ? connection.createRecords(
+        module.apiName,
+        ops.map(({row}) => row.payload),
+        options,
+      )
+    : connection.updateRecords(
+        module.apiName,
+        ops.map(({row, target}) => ({...row.payload, id: target!})),
+        options,
+      )
 }
+
+const lastCheck = ({lease}: Context, intendedAt: number) => {
+  let isTooLate = false
+  const mayLeave = () => {
+    isTooLate = !lease.maySend(intendedAt)
+    return !isTooLate
+  }
+  return {mayLeave, isTooLate: () => isTooLate}
+}
+
+const isSent = (results: RecordAnswer[]) => results.some(answer => answer.ok || answer.sent)
 
 /** A write fails whole only for what comes before it: Postgres could not be asked for the connection's access. */
 const notSent = (error: unknown): Error => {
@@ -129,14 +144,14 @@ const settleAnswers = async (
   track: Track,
   kind: Kind,
   {batch, ops}: Admitted,
-  answers: RecordAnswer[],
+  {answers, clockOffsetMs}: Answers,
   leave: (row: Row) => void,
 ) => {
   const candidates = ops.flatMap((op, at) => {
     const recordId = takeCandidate(kind, op, answers[at]!)
     return recordId === null ? [] : [{row: op.row, recordId}]
   })
-  const {takes, ending} = await judgeOrPutOff(ctx, track, candidates)
+  const {takes, ending} = await judgeOrPutOff(ctx, track, candidates, clockOffsetMs)
   const settled = nothingSettled(batch)
   const next = new Map<Row, Next>()
   for (const [at, op] of ops.entries()) {
@@ -154,9 +169,9 @@ const settleAnswers = async (
 }
 
 /** What ends the pass here must not lose the answers that are there: those whose record cannot be looked at are put off. */
-const judgeOrPutOff = async (ctx: Context, track: Track, candidates: Candidate[]) => {
+const judgeOrPutOff = async (ctx: Context, track: Track, candidates: Candidate[], clockOffsetMs: number | null) => {
   try {
-    return {takes: await judgeTakes(ctx, track, candidates), ending: null}
+    return {takes: await judgeTakes(ctx, track, candidates, clockOffsetMs), ending: null}
   } catch (error) {
     return {takes: new Map<Row, Take | 'later'>(candidates.map(({row}) => [row, 'later'])), ending: error as Error}
   }

@@ -2,11 +2,12 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type {Log} from '../../shared/log.ts'
 import {HOW, listHolders} from '../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../sql/database.ts'
-import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, refreshStatistics, type Settlement, settle} from '../../sql/ledger.ts'
+import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle} from '../../sql/ledger.ts'
 import {findHead} from '../../sql/run-heads.ts'
 import {countAt, outcomeNo} from '../../sql/run-log.ts'
 import {LeaseLost} from './ending.ts'
 import type {Lease} from './lease.ts'
+import {openStatistics} from './statistics.ts'
 
 /** What one batch (or some rows that needed none) came to. `leave` runs as the statement is built: its rows are final by then. */
 export type Settled = {
@@ -33,7 +34,8 @@ export const nothingSettled = (batch: number | null): Settled => ({
 
 /** At most this many batches in one statement: beyond it a T2 takes long enough to make the next ones wait. */
 const coalesced = 8
-const statisticsAt = [2_000, 20_000, 200_000]
+
+const noCursor = {flow: 0, lowWater: 0}
 
 export type Settler = {settle(settled: Settled): Promise<void>; follow(cursor: () => {flow: number; lowWater: number}): void}
 
@@ -41,13 +43,14 @@ type Opened = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; lea
 
 /**
  * Runs the T2s of a run one after another, answers that arrive meanwhile together. Each happens once, whatever becomes of the
- * connection. One that fails is the last: its rows have left the window, so a later one would move the cursor past them.
+ * connection. While a cursor is followed one that fails is the last: its rows have left the window, so a later one would move the
+ * cursor past them.
  */
 export const openSettler = (opened: Opened): Settler => {
   const line: {settled: Settled; resolve(): void; reject(error: unknown): void}[] = []
-  let cursor = () => ({flow: 0, lowWater: 0})
+  let cursor: (() => {flow: number; lowWater: number}) | null = null
   let settleNo = 0
-  let written = 0
+  const grown = openStatistics(opened)
   let busy = false
   let broken: {error: unknown} | null = null
 
@@ -62,17 +65,14 @@ export const openSettler = (opened: Opened): Settler => {
       for (const {settled} of taken) settled.leave()
       const parts = taken.map(({settled}) => settled)
       try {
-        await settleOnce(opened, merge(opened, parts, {settleNo: settleNo + 1, cursor: cursor()}))
+        await settleOnce(opened, merge(opened, parts, {settleNo: settleNo + 1, cursor: cursor?.() ?? noCursor}))
         settleNo++
         for (const {resolve} of taken) resolve()
       } catch (error) {
-        broken = {error}
+        if (cursor) broken = {error}
         for (const {reject} of taken) reject(error)
       }
-      const before = written
-      written += parts.reduce((sum, {log}) => sum + log.length, 0)
-      if (statisticsAt.some(at => before < at && written >= at))
-        await refreshStatistics(opened.hot).catch(err => opened.log.warn({err}, 'analyze'))
+      grown(parts.reduce((sum, {log}) => sum + log.length, 0))
     }
     busy = false
   }

@@ -1,39 +1,57 @@
 import {listSends} from '../../sql/ledger.ts'
-import {listUnsettledKeys} from '../../sql/unsettled.ts'
-import type {Offline} from './context.ts'
-import {KINDS, type Row, type Track} from './row.ts'
+import {listOpenKinds} from '../../sql/unsettled.ts'
+import type {Held} from './context.ts'
+import {KINDS, type Row} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {enter} from './verdict.ts'
 
 const LOST = 'The worker that sent it was lost before an answer came'
 
+type Send = Awaited<ReturnType<typeof listSends>>[number]
+
 /**
- * What a dead owner had in flight may have been done: its rows are written down as unanswered, in one statement, before anything
- * else is sent. Answers how many rows that were.
+ * What a dead owner had in flight may have been done: its rows are written down as unanswered, in one statement a batch, before
+ * anything else is sent. Needs nothing but the ledger. `piecewise`: a batch that cannot be told whole is told row by row, and what
+ * cannot be told at all is logged and passed over. Answers how many rows were told.
  */
-export const closeOpenSends = async (ctx: Offline, tracks: Track[]): Promise<number> => {
-  const sends = await listSends(ctx.db, ctx.run.no)
-  if (sends.length === 0) return 0
-  const open = new Map(
-    (await listUnsettledKeys(ctx.db, {run: ctx.run.no})).map(({module, key, kind}) => [`${module} ${key}`, countedAs(kind)]),
-  )
+export const closeOpenSends = async (ctx: Held, {piecewise = false} = {}): Promise<number> => {
   let rows = 0
-  for (const send of sends) {
-    const settled = nothingSettled(send.batch)
-    const track = tracks.find(({no}) => no === send.flow)!
-    for (const [at, key] of send.keys.entries()) {
-      const attempt = send.attempts[at]!
-      const number = send.numbers[at]!
-      const counted = open.get(`${send.module} ${key}`) ?? null
-      const {flow, module, kind} = send
-      const target = send.targets[at]!
-      enter({track, settled}, {key, number, counted}, 'unanswered', {attempt, recordId: target, message: LOST})
-      settled.opened.push({module, key, flow, number, kind, target, witness: send.witness[at]!, attempt})
-      rows++
-    }
-    await ctx.settler.settle(settled)
+  for (const send of await listSends(ctx.db, ctx.run.no)) {
+    const all = [...send.keys.keys()]
+    const telling = tell(ctx, send, all, send.batch)
+    rows += await (piecewise ? telling.catch(error => tellEach(ctx, send, all, error)) : telling)
   }
   return rows
+}
+
+const tell = async (ctx: Held, send: Send, places: number[], batch: number | null): Promise<number> => {
+  const {flow, module, kind, keys, numbers, attempts, targets, witness} = send
+  const {run, chain} = ctx
+  const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
+  const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
+  const settled = nothingSettled(batch)
+  for (const at of places) {
+    const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
+    const row = {key, number, counted: counted.get(key) ?? null}
+    enter({track: {no: flow, module: {no: module}}, settled}, row, 'unanswered', {attempt, recordId: target, message: LOST})
+    settled.opened.push({module, key, flow, number, kind, target, witness: witness[at]!, attempt})
+  }
+  await ctx.settler.settle(settled)
+  return places.length
+}
+
+/** A batch of which a row cannot be told stays in the ledger, for people to look at. */
+const tellEach = async (ctx: Held, send: Send, places: number[], why: unknown): Promise<number> => {
+  const {lease, log} = ctx
+  const untold: number[] = []
+  for (const at of places) {
+    lease.lost.throwIfAborted()
+    await tell(ctx, send, [at], null).catch(() => untold.push(send.numbers[at]!))
+  }
+  lease.lost.throwIfAborted()
+  if (untold.length === 0) await ctx.settler.settle(nothingSettled(send.batch))
+  else log.error({err: why, batch: send.batch, rows: untold}, 'rows in flight that cannot be told')
+  return places.length - untold.length
 }
 
 /** What a row with an open question is counted as: one that is to be planned again was refused. */

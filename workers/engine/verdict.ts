@@ -93,7 +93,7 @@ const isMatchFound = ({kind, track}: Sent, row: Row, crm: CrmProblem) =>
   errorsOf(crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === track.matchFields[0]!.apiName)
 
 /** The CRM's words with the fields they are about; never a value. */
-const sayRefusal = (crm: CrmProblem) => {
+export const sayRefusal = (crm: CrmProblem) => {
   const fields = [...new Set(errorsOf(crm).flatMap(({field}) => field ?? []))]
   return fields.length ? `${sayProblem(crm)} (${fields.join(', ')})` : sayProblem(crm)
 }
@@ -127,7 +127,7 @@ type Said = {recordId?: string | null; code?: string | null; message?: string | 
 const note = (sent: Sent, row: Row, outcome: Outcome, said: Said) => enter(sent, row, outcome, {...said, attempt: row.attempt})
 
 export const enter = (
-  {track, settled}: Omit<Sent, 'kind'>,
+  {track, settled}: {track: {no: number; module: {no: number}}; settled: Settled},
   row: Pick<Row, 'key' | 'number' | 'counted'>,
   outcome: Outcome,
   said: Said & {attempt: number},

@@ -3,31 +3,37 @@
  * `lowWater` has its final entry or needs none. Bounded by the pass, so memory does not grow with the file.
  */
 export type Window = {
-  enter(number: number): void
+  /** `size`: what the row takes of memory, roughly. */
+  enter(number: number, size: number): void
   passOver(number: number): void
   leave(number: number): void
   lowWater(): number
+  count(): number
   size(): number
 }
 
 export const openWindow = (lowWater: number): Window => {
-  const open = new Set<number>()
+  const open = new Map<number, number>()
   let read = lowWater
+  let total = 0
   return {
-    enter(number) {
-      open.add(number)
+    enter(number, size) {
+      total += size - (open.get(number) ?? 0)
+      open.set(number, size)
       read = Math.max(read, number)
     },
     passOver(number) {
       read = Math.max(read, number)
     },
     leave: number => {
+      total -= open.get(number) ?? 0
       open.delete(number)
     },
     lowWater: () => {
-      const [first] = open
+      const [first] = open.keys()
       return first === undefined ? read : first - 1
     },
-    size: () => open.size,
+    count: () => open.size,
+    size: () => total,
   }
 }

@@ -96,6 +96,24 @@ test('row 9 a token the CRM does not take is renewed once and the call sent once
   t.is(place.standIn.count('example', 'Leads'), 10)
 })
 
+test('row 9 a token that another process left, and that is dead too, is renewed in its turn', async t => {
+  const {place} = t.context
+  const id = await place.connect()
+  const [here, elsewhere] = [await place.crm.open(id), await (await place.openAnother()).open(id)]
+  t.true((await write(here)).ok)
+  place.standIn.faults.add({action: 'expireToken'})
+  t.true((await write(elsewhere)).ok)
+  place.standIn.clock.advance(3_600_000)
+  place.standIn.clearJournal()
+  t.true((await write(here)).ok)
+  t.deepEqual(
+    place.standIn.journal({path: '/crm/'}).map(({status}) => status),
+    [401, 401, 201],
+  )
+  place.standIn.clock.advance(-3_600_000)
+  t.is(await place.mintsOf(id), 2)
+})
+
 test('row 9 a second 401 is the answer', async t => {
   const {place} = t.context
   for (const code of ['INVALID_TOKEN', 'AUTHENTICATION_FAILURE']) {
@@ -267,7 +285,8 @@ test('row 33 a host that is not of the data centre is never called', async t => 
 test('neither tokens nor values reach the log', async t => {
   const {place} = t.context
   const lines: string[] = []
-  const crm = openCrm({db: place.db, config: place.config, log: pino({level: 'trace'}, {write: line => lines.push(line)})})
+  const {db, config, budget} = place
+  const crm = openCrm({db, config, budget, log: pino({level: 'trace'}, {write: line => lines.push(line)})})
   const connection = await crm.open(await place.connect({accessSeconds: 0}))
   await connection.createRecords('Leads', [{Last_Name: 'canary-value'}], {})
   await connection.findRecords({module: 'Leads', field: 'Last_Name', values: ['canary-value'], fields: []})

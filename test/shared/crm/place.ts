@@ -1,7 +1,8 @@
 import {randomUUID} from 'node:crypto'
 import test, {type ExecutionContext} from 'ava'
 import {type Config, readConfig} from '../../../shared/config.ts'
-import {openCrm} from '../../../shared/crm/crm.ts'
+import {type Budget, openBudget} from '../../../shared/crm/budget.ts'
+import {type Crm, openCrm} from '../../../shared/crm/crm.ts'
 import {sealAccess, sealRefresh} from '../../../shared/crm/sealed.ts'
 import {newId} from '../../../shared/ids.ts'
 import {openLog} from '../../../shared/log.ts'
@@ -31,18 +32,26 @@ export const place = async (t: ExecutionContext<any>, {environment = {}, crm: op
   /** The adapter of another process: it shares nothing but the database. */
   const openAnother = async ({config: changed = {}}: {config?: Partial<Config>} = {}) => {
     const own = await openDatabase(database.url, {connections: 4})
-    const crm = openCrm({db: own, config: {...config, ...changed}, log})
-    open.push(async () => Promise.all([crm.close(), own.end()]))
+    const budget = openBudget({db: own, config, log})
+    const crm = openCrm({db: own, config: {...config, ...changed}, log, budget})
+    open.push(() => leave(crm, budget, own))
     return crm
   }
-  const crm = openCrm({db, config, log})
+  const budget = openBudget({db, config, log})
+  const crm = openCrm({db, config, log, budget})
   open.push(async () => {
-    await Promise.all([crm.close(), db.end()])
+    await leave(crm, budget, db)
     await standIn.stop()
     await database.drop()
   })
   const connect = (granting: Granting = {}) => keepConnector(db, config, standIn, granting)
-  return {db, config, standIn, crm, openAnother, connect, mintsOf: (id: string) => countMints(db, id)}
+  return {db, config, standIn, budget, crm, openAnother, connect, mintsOf: (id: string) => countMints(db, id)}
+}
+
+const leave = async (crm: Crm, budget: Budget, db: Pool) => {
+  await crm.close()
+  await budget.close()
+  await db.end()
 }
 
 /** A connection as the consent page would have made it; `accessSeconds: 0` for one whose access token is over. */

@@ -6,7 +6,7 @@ const never = new AbortController().signal
 const open = (total: number, large = total) => {
   let isOpen = true
   let changes = 0
-  const slots = openSlots({isOpen: () => isOpen, onChange: () => changes++})
+  const slots = openSlots({isOpen: () => isOpen, onChange: () => changes++, first: {large: 1, small: 0}})
   slots.resize({total, large})
   return {...slots, shut: (to = true) => (isOpen = !to), changes: () => changes}
 }

@@ -120,7 +120,7 @@ const granted = (world: World, access: string, scopes: string[], dc: string, ref
     scope: scopes.join(' '),
     api_domain: world.hostOf(dc),
     token_type: 'Bearer',
-    expires_in: 3600,
+    expires_in: world.switches.accessTokenSeconds,
   },
 })
 

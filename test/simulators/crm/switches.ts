@@ -24,6 +24,8 @@ export type Switches = {
   /** Status of a token answer that holds an error. */
   tokenErrorStatus: 200 | 400
   mintsPerTenMinutes: number
+  /** How long an access token lives, and is said to live. */
+  accessTokenSeconds: number
   refreshTokensPerUser: number
   refreshTokensPerMinute: number | null
   /** The oldest access token of a grant dies early beyond this many; null: never. */
@@ -53,6 +55,7 @@ export const defaultSwitches: Switches = {
   coqlRefusedColumns: [],
   tokenErrorStatus: 200,
   mintsPerTenMinutes: 10,
+  accessTokenSeconds: 3600,
   refreshTokensPerUser: 20,
   refreshTokensPerMinute: null,
   liveAccessTokens: null,

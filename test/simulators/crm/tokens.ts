@@ -4,7 +4,6 @@ import type {Org, User} from './org.ts'
 import type {Switches} from './switches.ts'
 
 const codeLivesMs = 120_000
-const accessLivesMs = 3600_000
 const mintWindowMs = 600_000
 
 export type Grant = {org: Org; user: User; clientId: string; dc: string; scopes: string[]}
@@ -82,7 +81,7 @@ const issueRefresh = (book: Book, grant: Grant): RefreshToken | 'throttled' => {
 
 const issueAccess = (book: Book, grant: Grant, refreshToken: string | null): AccessToken => {
   const {clock, switches, access} = book
-  const issued = {...grantIn(grant), token: opaque(), until: clock.now() + accessLivesMs, refreshToken}
+  const issued = {...grantIn(grant), token: opaque(), until: clock.now() + 1000 * switches.accessTokenSeconds, refreshToken}
   access.set(issued.token, issued)
   if (switches.liveAccessTokens === null || refreshToken === null) return issued
   const alive = [...access.values()].filter(one => one.refreshToken === refreshToken)

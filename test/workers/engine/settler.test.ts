@@ -9,6 +9,7 @@ import {holdLease} from '../../../workers/engine/lease.ts'
 import {nothingSettled, openSettler, type Settled} from '../../../workers/engine/settler.ts'
 import {openPostgresProxy} from '../../postgres-proxy.ts'
 import {beginRun, created, expireLease, intent, openLedger} from '../../running.ts'
+import {until} from '../../until.ts'
 
 let here: Awaited<ReturnType<typeof openLedger>>
 let proxy: Awaited<ReturnType<typeof openPostgresProxy>>
@@ -53,6 +54,25 @@ const logOf = async (run: number) =>
 const cursorOf = async (run: number) =>
   (await here.hot.query('select low_water from run_cursors where run_no = $1', [run])).rows[0].low_water
 const row = (number: number) => ({log: [created(number)], counts: new Map([[countAt(1, 'created'), 1]])})
+
+test('statistics that take their time hold no settlement up', async t => {
+  const {run, settle} = await own(t)
+  const other = await here.hot.connect()
+  await other.query('begin')
+  // What one ANALYZE holds against another, and against no row.
+  await other.query('lock table run_log in share update exclusive mode')
+  const log = Array.from({length: 2_000}, (_, n) => created(n + 1))
+  await settle({log, counts: new Map([[countAt(1, 'created'), 2_000]])})
+  const analysing = () =>
+    here.hot.query(`select from pg_stat_activity where datname = current_database() and query like 'analyze%' and state = 'active'`)
+  await until(analysing, ({rows}) => rows.length === 1)
+  await settle({log: [created(2_001)], counts: new Map([[countAt(1, 'created'), 1]])})
+  t.is((await findHead(here.db, run))!.counts[countAt(1, 'created')], 2_001)
+  t.is((await analysing()).rows.length, 1)
+  await other.query('commit')
+  other.release()
+  await until(analysing, ({rows}) => rows.length === 0)
+})
 
 test('settlements that arrive together keep their order', async t => {
   const {run, settle} = await own(t)

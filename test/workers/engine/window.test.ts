@@ -11,16 +11,16 @@ test('an empty window ends where the run left off, then where the reader is', t 
 
 test('the mark stands below the first row without an end, however many later rows have theirs', t => {
   const window = openWindow(0)
-  for (const number of [1, 2, 3, 4]) window.enter(number)
+  for (const number of [1, 2, 3, 4]) window.enter(number, 1)
   for (const number of [4, 2, 3]) window.leave(number)
-  t.deepEqual([window.lowWater(), window.size()], [0, 1])
+  t.deepEqual([window.lowWater(), window.count()], [0, 1])
   window.leave(1)
-  t.deepEqual([window.lowWater(), window.size()], [4, 0])
+  t.deepEqual([window.lowWater(), window.count()], [4, 0])
 })
 
 test('a row sent again from below the mark pulls it down: the ledger never takes it back', t => {
   const window = openWindow(100)
-  window.enter(40)
+  window.enter(40, 1)
   window.passOver(41)
   t.is(window.lowWater(), 39)
   window.leave(40)
@@ -43,13 +43,15 @@ test('the mark is the highest row below which every row read has its end', t => 
       let read = start
       const check = () => {
         const naive = open.length ? Math.min(...open) - 1 : read
-        if (window.lowWater() !== naive || window.size() !== open.length) throw new Error(`${window.lowWater()} instead of ${naive}`)
+        if (window.lowWater() !== naive || window.count() !== open.length) throw new Error(`${window.lowWater()} instead of ${naive}`)
+        const size = open.reduce((sum, number) => sum + 10 + number, 0)
+        if (window.size() !== size) throw new Error(`${window.size()} instead of ${size}`)
       }
       for (const [at, isPassed] of passed.entries()) {
         read++
         if (isPassed) window.passOver(read)
         else {
-          window.enter(read)
+          window.enter(read, 10 + read)
           open.push(read)
         }
         check()

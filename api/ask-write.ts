@@ -1,0 +1,30 @@
+import {type replaceRows, writeRecords} from '../shared/jobs.ts'
+import {isAtLeast} from '../shared/people/roles.ts'
+import type {Asker} from '../shared/runs/outside.ts'
+import {answerWrite, giveUp, readWrite} from '../shared/writes/answer.ts'
+import type {Submission} from '../shared/writes/submit.ts'
+import type {Member} from './access.ts'
+import {ask} from './ask.ts'
+
+export const askerOf = ({org, person, role}: Member): Asker => ({org, person, admin: isAtLeast(role, 'admin')})
+
+type Way = {by?: typeof writeRecords | typeof replaceRows; answer?: typeof answerWrite}
+
+/** What became of what was given to a worker to write; where nobody waits for it, how to find it. */
+export const askWrite = async (
+  input: Parameters<typeof ask>[0],
+  {write: id, job}: Submission,
+  {by = writeRecords, answer = answerWrite}: Way = {},
+): Promise<object> => {
+  const {db, caller} = input
+  const named = {org: caller.org, id}
+  if (job === null) return answer(db, named)
+  return ask(input, {
+    ...{job: by, id: job},
+    async describe(end) {
+      if (end === 'unstarted') await giveUp(db, id)
+      return answer(db, named)
+    },
+    more: async () => ({write: (await readWrite(db, named)).write}),
+  })
+}

@@ -1,0 +1,41 @@
+import {z} from 'zod'
+import {assertRecords, assertWholeModule, CreateBody, submitRecords, UpdateBody} from '../../shared/writes/records.ts'
+import {askerOf, askWrite} from '../ask-write.ts'
+import {route} from '../route.ts'
+
+const OfModule = z.object({org: z.string(), id: z.string(), module: z.string()})
+
+/** Records an engine outside this service has planned, written under its run: metered, logged, sent once. */
+export default [
+  route({
+    method: 'post',
+    path: '/orgs/:org/connectors/:id/records/:module',
+    access: {role: 'operator'},
+    params: OfModule,
+    body: CreateBody,
+    async handle(input) {
+      const {db, queue, caller, params, body} = input
+      const place = {org: caller.org, connector: params.id, module: params.module}
+      assertRecords(body)
+      await assertWholeModule(db, place)
+      const asked = {asker: askerOf(caller), place, kind: 'create', body} as const
+      return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
+    },
+  }),
+
+  route({
+    method: 'put',
+    path: '/orgs/:org/connectors/:id/records/:module',
+    access: {role: 'operator'},
+    params: OfModule,
+    body: UpdateBody,
+    async handle(input) {
+      const {db, queue, caller, params, body} = input
+      const place = {org: caller.org, connector: params.id, module: params.module}
+      assertRecords(body)
+      await assertWholeModule(db, place)
+      const asked = {asker: askerOf(caller), place, kind: 'update', body} as const
+      return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
+    },
+  }),
+]

@@ -1,0 +1,15 @@
+/** A time-out and the caller's own signal as one, without leaving listeners on a signal that outlives the call. */
+export const startClock = (seconds: number, signal: AbortSignal | undefined, name = 'No whole answer') => {
+  const controller = new AbortController()
+  const abort = () => controller.abort(signal?.reason)
+  if (signal?.aborted) abort()
+  const timer = setTimeout(() => controller.abort(new DOMException(`${name} in ${seconds} s`, 'TimeoutError')), seconds * 1000)
+  signal?.addEventListener('abort', abort, {once: true})
+  return {
+    signal: controller.signal,
+    stop: () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+    },
+  }
+}

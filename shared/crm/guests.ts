@@ -1,0 +1,88 @@
+import type {CrmOrg} from '../../sql/allowances.ts'
+import {Refusal} from '../errors.ts'
+import type {Budget, Share} from './budget.ts'
+import {startClock} from './deadline.ts'
+
+/** How the calls of a connection keep to the concurrency budget of their CRM org. */
+export type Pace = {enter(asking: Asking): Promise<Entered>}
+/** `large`: a query, or a write of more than ten records. */
+type Asking = {large: boolean; signal: AbortSignal | undefined}
+/** `crowded`: the CRM refused the call for there being too many. `leave`: the call has ended. */
+type Entered = {crowded(): Promise<void>; leave(): void}
+
+/** Whoever opened the connection holds slots of its own. */
+export const ownPace: Pace = {enter: async () => ({crowded: async () => {}, leave() {}})}
+
+/** The calls of this process that belong to no run. */
+export type Guests = {paceOf(org: CrmOrg): Pace; close(): Promise<void>}
+
+/**
+ * `waitSeconds` for a slot: long enough for every run to have had a call answered, short enough for somebody who looks on. `idleMs`
+ * until an unused share goes back: it costs its process a short transaction a second.
+ */
+type Patience = {idleMs?: number; waitSeconds?: number}
+
+type Room = {share: Share; inside: number; idle: NodeJS.Timeout | undefined}
+
+/** One share for each CRM org, opened when first wanted and given back when nobody has wanted it for a while. */
+export const openGuests = (budget: Budget, {idleMs = 5_000, waitSeconds = 20}: Patience = {}): Guests => {
+  const rooms = new Map<string, Room>()
+  const closing = new Set<Promise<void>>()
+  let closed = false
+
+  const shut = (key: string, {share, idle}: Room) => {
+    clearTimeout(idle)
+    rooms.delete(key)
+    const shutting = share.close().finally(() => closing.delete(shutting))
+    closing.add(shutting)
+  }
+  const enter = async (org: CrmOrg, {large, signal}: Asking): Promise<Entered> => {
+    if (closed) throw calledOff()
+    const key = `${org.dc}.${org.crmOrgId}`
+    const room = rooms.get(key) ?? {share: budget.open(org, null), inside: 0, idle: undefined}
+    rooms.set(key, room)
+    clearTimeout(room.idle)
+    room.inside++
+    const leave = () => {
+      if (--room.inside === 0 && !closed) room.idle = setTimeout(() => shut(key, room), idleMs)
+    }
+    const slots = large ? room.share.large : room.share.small
+    await takeWithin(waitSeconds, slots, signal).catch(error => {
+      leave()
+      throw error
+    })
+    return {
+      crowded: room.share.cut,
+      leave() {
+        slots.give()
+        leave()
+      },
+    }
+  }
+
+  return {
+    paceOf: org => ({enter: asking => enter(org, asking)}),
+    async close() {
+      closed = true
+      for (const [key, room] of rooms) shut(key, room)
+      await Promise.all(closing)
+    },
+  }
+}
+
+const takeWithin = async (seconds: number, slots: Share['small'], signal: AbortSignal | undefined) => {
+  const clock = startClock(seconds, signal, 'No free call')
+  try {
+    await slots.take(clock.signal)
+  } catch {
+    throw signal?.aborted ? calledOff() : crowdedOut(seconds)
+  } finally {
+    clock.stop()
+  }
+}
+
+/** Before anything was sent, because whoever asked no longer waits. */
+export const calledOff = () => new Refusal('UNAVAILABLE', 'The call was called off before it was sent')
+
+const crowdedOut = (seconds: number) =>
+  new Refusal('UNAVAILABLE', `All the calls this CRM takes at once were in use for ${seconds} s: ask again in a moment`)

@@ -1,0 +1,115 @@
+/**
+ * Runs once in every new sandbox, before anything of an org's. Takes from the language what would make a row's outcome depend on the
+ * host, the hour or an earlier row, and freezes the rest. Answers the few things the driver needs of it.
+ */
+export const harden = () => {
+  const {ownKeys, apply, getPrototypeOf} = Reflect
+  const {freeze, defineProperty, getOwnPropertyDescriptor} = Object
+  const now = Date.now
+  const row = {clock: 0, seed: 0}
+  const sealed = new WeakSet()
+
+  const define = (target, name, value) => defineProperty(target, name, {value, writable: true, configurable: true, enumerable: false})
+
+  /** The run's clock instead of the machine's; `new Date(text)` and the rest as ever. */
+  const PlainDate = Date
+  const ClockDate = function (...parts) {
+    if (!new.target) return `${new PlainDate(row.clock)}`
+    return Reflect.construct(PlainDate, parts.length ? parts : [row.clock], new.target)
+  }
+  for (const name of ownKeys(PlainDate)) defineProperty(ClockDate, name, getOwnPropertyDescriptor(PlainDate, name))
+  define(ClockDate, 'now', () => row.clock)
+  define(PlainDate.prototype, 'constructor', ClockDate)
+  define(globalThis, 'Date', ClockDate)
+
+  /** mulberry32 (Tommy Ettinger, public domain): 32 bits of state, the driver sets it for every row and expression. */
+  define(Math, 'random', () => {
+    row.seed = (row.seed + 0x6d2b79f5) | 0
+    let mixed = Math.imul(row.seed ^ (row.seed >>> 15), row.seed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  })
+
+  /** A library's constant Map or Set stays as it was declared. Freezing alone does not reach what it holds. */
+  const changes = [
+    [Map.prototype, ['set', 'delete', 'clear']],
+    [Set.prototype, ['add', 'delete', 'clear']],
+  ]
+  const isSealed = WeakSet.prototype.has.bind(sealed)
+  for (const [prototype, names] of changes)
+    for (const name of names) {
+      const plain = prototype[name]
+      define(prototype, name, function (...given) {
+        if (isSealed(this)) throw new TypeError('A constant of a library cannot be changed')
+        return apply(plain, this, given)
+      })
+    }
+
+  /** Source text becomes code nowhere inside, neither by name nor through a function's constructor; and nothing can wait. */
+  const functions = [() => {}, async () => {}, function* () {}, async function* () {}]
+  for (const each of functions) define(getPrototypeOf(each), 'constructor', undefined)
+  for (const name of ['eval', 'Function', 'WeakRef', 'FinalizationRegistry', 'SharedArrayBuffer', 'Atomics', 'Promise'])
+    delete globalThis[name]
+
+  const regexes = []
+  const isMap = value => getPrototypeOf(value) === Map.prototype
+  const isSet = value => getPrototypeOf(value) === Set.prototype
+
+  const frozen = new WeakSet([row])
+
+  /** Freezes a value and all that hangs on it. Regular expressions keep their `lastIndex`, which the driver puts back. */
+  const deepFreeze = root => {
+    const open = [root]
+    while (open.length) {
+      const value = open.pop()
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null || frozen.has(value)) continue
+      frozen.add(value)
+      if (value instanceof RegExp && value !== RegExp.prototype) {
+        if (value.global || value.sticky) regexes.push(value)
+        for (const key of ownKeys(value)) if (key !== 'lastIndex') throw new TypeError('A regular expression holds nothing else')
+        Object.preventExtensions(value)
+      } else if (!ArrayBuffer.isView(value)) freeze(value)
+      if (value !== Map.prototype && isMap(value)) for (const entry of value) open.push(entry[0], entry[1])
+      if (value !== Set.prototype && isSet(value)) for (const entry of value) open.push(entry)
+      if (isMap(value) || isSet(value)) sealed.add(value)
+      for (const key of ownKeys(value)) {
+        const property = getOwnPropertyDescriptor(value, key)
+        open.push(property.value, property.get, property.set)
+      }
+      open.push(getPrototypeOf(value))
+    }
+    return root
+  }
+
+  /**
+   * On a frozen prototype a plain assignment to an inheriting object fails ("override mistake"): `error.name = 'X'` is too common to
+   * lose, so those names become accessors that define the property on the object itself.
+   */
+  const overridable = (prototype, names) => {
+    for (const name of names) {
+      const {value} = getOwnPropertyDescriptor(prototype, name)
+      defineProperty(prototype, name, {
+        configurable: false,
+        get: () => value,
+        set(given) {
+          if (this === prototype) throw new TypeError(`${name} is read only`)
+          defineProperty(this, name, {value: given, writable: true, configurable: true, enumerable: true})
+        },
+      })
+    }
+  }
+  overridable(Error.prototype, ['name', 'message', 'toString', 'constructor'])
+  overridable(Object.prototype, ['toString', 'valueOf', 'toLocaleString', 'hasOwnProperty', 'constructor'])
+  for (const kind of [TypeError, RangeError, SyntaxError]) overridable(kind.prototype, ['name', 'message'])
+
+  /** Prototypes that no property leads to. */
+  const hidden = [
+    ...functions,
+    ...functions.map(each => each.prototype),
+    ...[[].values(), new Map().entries(), new Set().values(), ''[Symbol.iterator](), 'a'.matchAll(/a/g)],
+    ...[[].values().map(String), Iterator.from({next: () => ({done: true})})],
+  ].filter(value => value !== undefined)
+  for (const each of hidden) deepFreeze(getPrototypeOf(each))
+  deepFreeze(globalThis)
+  return {row, regexes, deepFreeze, now}
+}

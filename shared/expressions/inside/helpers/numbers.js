@@ -1,0 +1,58 @@
+import {filled, shown} from './as-text.js'
+
+const MOST_DIGITS = 15
+
+/**
+ * `number(text, decimalMark)`: the mark is "." or "," and must be said, since 1.234 means two things. The other mark, spaces and
+ * apostrophes may group thousands; a currency sign or code, a trailing minus and (1.00) for minus are read. Nothing is null; what is
+ * no number, or has more than 15 digits that count (a computer's number would lose the rest), is an error.
+ */
+export const number = (value, decimalMark) => {
+  if (typeof value === 'number') return value
+  if (decimalMark !== '.' && decimalMark !== ',') throw new TypeError('helpers.number needs the decimal mark: "." or ","')
+  const text = filled(value, 'number')
+  if (text === null) return null
+  const refuse = () => new RangeError(`helpers.number: ${shown(text)} is not a number with the decimal mark ${decimalMark}`)
+  const bare = text.replace(/^([(+\-−]?)\s*(?:\p{Sc}|[A-Z]{3}\b)\s*/u, '$1').replace(/\s*(?:\p{Sc}|\b[A-Z]{3})(\)?)$/u, '$1')
+  const signed = /^(\()?([+\-−])?\s*([^()]*?)\s*([-−])?(\))?$/.exec(bare)
+  if (!signed || Boolean(signed[1]) !== Boolean(signed[5]) || [signed[1], signed[2], signed[4]].filter(Boolean).length > 1) throw refuse()
+  const digits = plainDigits(signed[3], decimalMark)
+  if (digits === null) throw refuse()
+  if (digits.replace('.', '').replace(/^0+/, '').length > MOST_DIGITS)
+    throw new RangeError(`helpers.number: ${shown(text)} has more than ${MOST_DIGITS} digits; keep it as text`)
+  const amount = Number(digits)
+  const minus = signed[1] || signed[4] || (signed[2] && signed[2] !== '+')
+  return minus && amount !== 0 ? -amount : amount
+}
+
+/** "1.234,50" as "1234.50"; null when the groups are not groups. Groups of three, or of two before three (1,00,000). */
+const plainDigits = (text, decimalMark) => {
+  const [whole, fraction, ...more] = text.split(decimalMark)
+  if (more.length || (fraction !== undefined && !/^\d*$/.test(fraction)) || `${whole}${fraction ?? ''}` === '') return null
+  const groups = whole.split(/[.,'’\s]/)
+  const mark = /[.,'’\s]/.exec(whole)?.[0]
+  const sameMark = mark === undefined || [...whole].every(sign => /\d/.test(sign) || sign === mark)
+  const grouped = /^\d{1,3}$/.test(groups[0]) && groups.at(-1).length === 3 && groups.slice(1, -1).every(group => /^\d{2,3}$/.test(group))
+  if (!sameMark || (groups.length > 1 ? !grouped : !/^\d*$/.test(whole)) || !/^[\d.,'’\s]*$/.test(whole)) return null
+  if (groups.slice(1).some(group => !/^\d+$/.test(group))) return null
+  return `${groups.join('') || '0'}${fraction ? `.${fraction}` : ''}`
+}
+
+/** `formatNumber(number, places, decimalMark = '.', group = '')`: rounded half away from zero, as it is written, not as it is stored. */
+export const formatNumber = (value, places, decimalMark = '.', group = '') => {
+  if (value === null || value === undefined || value === '') return null
+  const amount = Number(value)
+  if (!Number.isFinite(amount) || Math.abs(amount) >= 1e15) throw new RangeError('helpers.formatNumber takes a number below 10^15')
+  if (!Number.isInteger(places) || places < 0 || places > 10) throw new RangeError('helpers.formatNumber takes 0 to 10 places')
+  const rounded = roundText(Math.abs(amount), places)
+  const [whole, fraction] = rounded.split('.')
+  const minus = amount < 0 && /[1-9]/.test(rounded) ? '-' : ''
+  return `${minus}${whole.replace(/\B(?=(\d{3})+$)/g, String(group))}${fraction ? `${decimalMark}${fraction}` : ''}`
+}
+
+/** By the shortest decimal that names the number: 1.005 to two places is 1.01. */
+const roundText = (amount, places) => {
+  const [mantissa, exponent = '0'] = String(amount).split('e')
+  const shifted = Math.round(Number(`${mantissa}e${Number(exponent) + places}`))
+  return Number(`${shifted}e-${places}`).toFixed(places)
+}

@@ -1,0 +1,137 @@
+import {createHash} from 'node:crypto'
+import {isDeepStrictEqual} from 'node:util'
+import {readLibrarySource} from './library-source.ts'
+import type {Manifest} from './manifest.ts'
+import {ModuleProblem} from './module-source.ts'
+import {isReservedNamespace} from './names.ts'
+import {positionInStack} from './position.ts'
+import type {CompiledLibrary, FaultCode, NullablePosition} from './protocol.ts'
+import type {Sandbox} from './sandbox.ts'
+import {sandboxUnavailable} from './sandbox-thread.ts'
+
+/*
+ * What routes and the engine call:
+ *
+ *   checkLibrary(sandbox, {manifest, source, namespace?}) → {ok: true, library} | {ok: false, code, message, line, column}
+ *     before a library is published or restored. `manifest` has passed `Manifest`; `namespace` is the path's, where there is one.
+ *     Throws a Refusal SANDBOX_UNAVAILABLE when no sandbox can be had: then nothing is known of the library.
+ *   readLibrary({manifest, source}) → Library
+ *     for `sandbox.evaluate({libraries})`, of a library that was checked when it was published. Throws ModuleProblem.
+ */
+
+export type Library = {namespace: string; functions: string[]; compiled: CompiledLibrary; digest: string}
+
+export type LibraryCode =
+  | 'NAMESPACE_MISMATCH'
+  | 'NAMESPACE_RESERVED'
+  | 'LIBRARY_SCOPE'
+  | 'LIBRARY_LOAD'
+  | 'LIBRARY_EXPORTS'
+  | 'LIBRARY_EXAMPLE'
+
+/** Line and column are of the library's source, from 1; null where the manifest alone is to blame. */
+export type LibraryProblem = {ok: false; code: LibraryCode; message: string} & NullablePosition
+export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
+
+type Given = {manifest: Manifest; source: string}
+
+export const readLibrary = ({manifest, source}: Given): Library => {
+  const {namespace, functions} = manifest
+  const digest = createHash('sha256')
+    .update(JSON.stringify([namespace, source]))
+    .digest('hex')
+  return {namespace, functions: functions.map(({name}) => name), compiled: {...readLibrarySource(source), namespace}, digest}
+}
+
+/** Names, source, exports, then each example in the sandbox, in this order; answers the first problem. */
+export const checkLibrary = async (sandbox: Sandbox, given: Given & {namespace?: string}): Promise<LibraryCheck> => {
+  const named = nameProblem(given)
+  if (named) return named
+  const library = tryRead(given)
+  if ('ok' in library) return library
+  return exportsProblem(given, library) ?? (await examplesProblem(sandbox, given, library)) ?? {ok: true, library}
+}
+
+const nowhere = {line: null, column: null}
+const problem = (code: LibraryCode, message: string, position: NullablePosition = nowhere): LibraryProblem => ({
+  ok: false,
+  code,
+  message,
+  ...position,
+})
+
+const nameProblem = ({manifest, namespace}: Given & {namespace?: string}) => {
+  if (namespace !== undefined && manifest.namespace !== namespace)
+    return problem('NAMESPACE_MISMATCH', `The manifest's namespace is ${manifest.namespace}, and the library is published as ${namespace}`)
+  if (isReservedNamespace(manifest.namespace))
+    return problem('NAMESPACE_RESERVED', `${manifest.namespace} is a name of the service or of the language; choose another namespace`)
+  if (!canBeParameter(manifest.namespace))
+    return problem('NAMESPACE_RESERVED', `${manifest.namespace} is a word of the language; choose another namespace`)
+  return manifest.scope === 'org' ? null : problem('LIBRARY_SCOPE', 'A library has the scope "org"; "global" is not offered')
+}
+
+const KEYWORDS = new Set(
+  `await break case catch class const continue debugger default delete do else enum export extends false finally for function if implements
+  import in instanceof interface let new null package private protected public return static super switch this throw true try typeof var
+  void while with yield async of get set`.split(/\s+/),
+)
+const canBeParameter = (name: string) => !KEYWORDS.has(name)
+
+const tryRead = (given: Given): Library | LibraryProblem => {
+  try {
+    return readLibrary(given)
+  } catch (error) {
+    if (error instanceof ModuleProblem) return problem('LIBRARY_LOAD', error.message, error.position)
+    throw error
+  }
+}
+
+const exportsProblem = ({manifest}: Given, {compiled}: Library) => {
+  const declared = new Set<string>()
+  for (const {name} of manifest.functions) {
+    if (declared.has(name)) return problem('LIBRARY_EXPORTS', `The manifest names ${name} twice`)
+    declared.add(name)
+    if (!compiled.exports.some(exported => exported.name === name))
+      return problem('LIBRARY_EXPORTS', `The manifest names ${name}, which the source does not export`)
+  }
+  const extra = compiled.exports.find(({name}) => !declared.has(name))
+  return extra ? problem('LIBRARY_EXPORTS', `The source exports ${extra.name}, which the manifest does not name`, extra.position) : null
+}
+
+const examplesProblem = async (sandbox: Sandbox, {manifest, source}: Given, {compiled}: Library) => {
+  const examples = manifest.functions.flatMap(({name, examples}) => examples.map(example => ({name, ...example})))
+  const asked = examples.map(({name, arguments: given}) => ({name, arguments: JSON.stringify(given)}))
+  const answered = await sandbox.ask<'check'>({kind: 'check', library: compiled, examples: asked})
+  if ('fault' in answered) return faultProblem(answered.fault, examples[answered.row]?.name)
+  const {kinds, refused, results} = answered.answer
+  if (refused) return problem('LIBRARY_LOAD', refused.message, positionOf(refused.stack, compiled, source))
+  const stray = Object.entries(JSON.parse(kinds) as Record<string, string>).find(([, kind]) => kind !== 'function')
+  if (stray) {
+    const {position} = compiled.exports.find(({name}) => name === stray[0])!
+    return problem('LIBRARY_EXPORTS', `${stray[0]} is not a function; a library exports functions only`, position)
+  }
+  for (const [at, {name, arguments: given, result}] of examples.entries()) {
+    const [actual, thrown] = JSON.parse(results[at]!) as [unknown, [string, string, string] | null]
+    const call = shorten(`${name}(${given.map(one => JSON.stringify(one)).join(', ')})`)
+    if (thrown) return problem('LIBRARY_EXAMPLE', `${call} threw: ${thrown[1]}`, positionOf(thrown[2], compiled, source))
+    if (!isDeepStrictEqual(actual, result))
+      return problem(
+        'LIBRARY_EXAMPLE',
+        `${call} is ${shorten(JSON.stringify(actual))}, and its example says ${shorten(JSON.stringify(result))}`,
+      )
+  }
+  return null
+}
+
+const positionOf = (stack: string, {namespace}: CompiledLibrary, source: string) =>
+  positionInStack(stack, `library:${namespace}`, source, 1) ?? nowhere
+
+const shorten = (text: string) => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+
+const faultProblem = (fault: FaultCode, name: string | undefined) => {
+  if (fault === 'SANDBOX_UNAVAILABLE') throw sandboxUnavailable()
+  if (name === undefined) return problem('LIBRARY_LOAD', `Loading the library ${FAULTS[fault]}`)
+  return problem('LIBRARY_EXAMPLE', `An example of ${name} ${FAULTS[fault]}`)
+}
+
+const FAULTS = {EXPRESSION_TIMEOUT: 'took too long', EXPRESSION_MEMORY: 'used up the memory', EXPRESSION_STACK: 'called itself too deeply'}

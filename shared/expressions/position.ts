@@ -1,0 +1,22 @@
+/** A place in a source: line and column from 1, the column in UTF-16 units as editors count. */
+export type Position = {line: number; column: number}
+
+export const positionAt = (source: string, offset: number): Position => {
+  const before = source.slice(0, offset).split(/\r\n|[\n\r\u2028\u2029]/)
+  return {line: before.length, column: before.at(-1)!.length + 1}
+}
+
+/**
+ * The topmost frame of a file in a stack of QuickJS's. Its columns count code points, and the source stands `linesBefore` lines
+ * down in the file as it was compiled.
+ */
+export const positionInStack = (stack: string, file: string, source: string, linesBefore: number): Position | null => {
+  const at = stack.split('\n').find(frame => frame.includes(`${file}:`))
+  const found = at && /:(\d+):(\d+)\)?$/.exec(at.trim())
+  if (!found) return null
+  const lines = source.split(/\r\n|[\n\r\u2028\u2029]/)
+  const line = Math.min(Math.max(1, Number(found[1]) - linesBefore), lines.length)
+  const text = lines[line - 1]!
+  const column = [...text].slice(0, Number(found[2]) - 1).join('').length + 1
+  return {line, column: Math.min(column, text.length + 1)}
+}

@@ -1,0 +1,84 @@
+import {Worker} from 'node:worker_threads'
+import {Refusal} from '../errors.ts'
+import {LIMITS} from './limits.ts'
+import {type Answer, type Answers, type Fault, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
+
+/** A thread with a sandbox in it, seen from outside: asked one thing at a time, and ended when a row does not end. */
+export type SandboxThread = ReturnType<typeof startThread>
+
+/** Where ending is tried, as a part of twice the row's time: ending takes a few milliseconds itself. */
+const HARD_LIMIT = 1.75
+
+export const startThread = (milliseconds: number) => {
+  const watch = new Float64Array(new SharedArrayBuffer(WATCH.length * 8))
+  const worker = openWorker({watch, milliseconds})
+  const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
+  let isAlive = true
+  /** A thread that fails says so by its `error`; `exit` follows, and that is what everything waits for. */
+  worker.on('error', () => {})
+  void ended.then(() => (isAlive = false))
+
+  const ask = async <Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: Answers[Kind]} | Fault> => {
+    if (!isAlive) return {fault: 'SANDBOX_UNAVAILABLE', row: -1, expression: -1, fresh: true}
+    worker.ref()
+    watch.fill(-1)
+    watch[WATCH.since] = 0
+    const asked = monotonicMilliseconds()
+    const answered = new Promise<Answer>(resolve => worker.once('message', resolve))
+    worker.postMessage(request)
+    let overdue = false
+    const left = () => (watch[WATCH.since] || asked + LIMITS.startMilliseconds) + milliseconds * HARD_LIMIT - monotonicMilliseconds()
+    const watchdog = watchOver(left, milliseconds / 4, () => {
+      overdue = true
+      void worker.terminate()
+    })
+    const died = ended.then(
+      (): Fault => ({
+        fault: overdue ? 'EXPRESSION_TIMEOUT' : 'SANDBOX_UNAVAILABLE',
+        row: watch[WATCH.row]!,
+        expression: watch[WATCH.expression]!,
+        fresh: true,
+      }),
+    )
+    const answer = await Promise.race([answered, died])
+    watchdog.stop()
+    worker.unref()
+    return answer as {answer: Answers[Kind]} | Fault
+  }
+
+  return {
+    ask,
+    isAlive: () => isAlive,
+    end: async () => {
+      await worker.terminate()
+      await ended
+    },
+  }
+}
+
+const openWorker = (workerData: {watch: Float64Array; milliseconds: number}) => {
+  try {
+    const resourceLimits = {stackSizeMb: 4, maxOldGenerationSizeMb: 128}
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), {workerData, env: {}, resourceLimits})
+    worker.unref()
+    return worker
+  } catch (cause) {
+    throw sandboxUnavailable(cause)
+  }
+}
+
+/** For callers: nothing was evaluated, and it is not their expression's fault. */
+export const sandboxUnavailable = (cause?: unknown) =>
+  Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer; try again in a moment'), {cause})
+
+/** Calls `expire` once nothing is left. Looks again meanwhile, since `left` shrinks when a row begins and grows with the next. */
+const watchOver = (left: () => number, everyMilliseconds: number, expire: () => void) => {
+  let timer: NodeJS.Timeout
+  const look = () => {
+    const milliseconds = left()
+    if (milliseconds <= 0) expire()
+    else timer = setTimeout(look, Math.min(Math.max(1, milliseconds), everyMilliseconds))
+  }
+  look()
+  return {stop: () => clearTimeout(timer)}
+}

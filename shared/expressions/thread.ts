@@ -1,0 +1,72 @@
+import {parentPort, workerData} from 'node:worker_threads'
+import {LIMITS} from './limits.ts'
+import {type Answer, type FaultCode, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
+import {openRuntime, type Runtime, SandboxFault} from './runtime.ts'
+
+/** The thread a sandbox lives in: takes one request at a time, and a new runtime after any fault. */
+const {watch, milliseconds} = workerData as {watch: Float64Array; milliseconds: number}
+const port = parentPort!
+
+/** QuickJS asks this thread for the local time zone. Here it is UTC, whatever the machine's: a row's outcome must not depend on it. */
+for (const part of ['Seconds', 'Minutes', 'Hours', 'Date', 'Month', 'FullYear', 'Day'] as const)
+  Date.prototype[`get${part}`] = Date.prototype[`getUTC${part}`]
+Date.prototype.getTimezoneOffset = () => 0
+
+let deadline = 0
+const began = (row: number, expression: number) => {
+  if (row !== watch[WATCH.row] || expression <= 0) {
+    const now = monotonicMilliseconds()
+    deadline = now + milliseconds
+    watch[WATCH.since] = now
+  }
+  watch[WATCH.row] = row
+  watch[WATCH.expression] = expression
+}
+
+/** Loading may take longer than a row; the outside adds a row's time to `since`. */
+const allow = (longer: number) => {
+  deadline = monotonicMilliseconds() + longer
+  watch[WATCH.since] = deadline - milliseconds
+}
+const isOver = () => monotonicMilliseconds() > deadline
+
+let runtime: Runtime | null = null
+let runs = 0
+
+const perform = async (request: Request): Promise<Answer> => {
+  deadline = Infinity
+  if (!runtime) {
+    runtime = await openRuntime({began, isOver})
+    runs = 0
+  }
+  if (request.kind === 'run') began(-1, -1)
+  else allow(LIMITS.loadMilliseconds)
+  if (request.kind === 'define') return {answer: runtime.define(request.program)}
+  if (request.kind === 'check') return {answer: runtime.check(request.library, request.examples)}
+  runs++
+  return {answer: runtime.run(request.rows, request.head)}
+}
+
+/** A runtime that has failed once is not asked again, nor even closed: its memory goes with it. */
+const answer = async (request: Request): Promise<Answer> => {
+  try {
+    return await perform(request)
+  } catch (error) {
+    runtime = null
+    return {fault: codeOf(error), row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, fresh: runs <= 1}
+  }
+}
+
+const codeOf = (error: unknown): FaultCode => {
+  if (error instanceof SandboxFault && error.message.startsWith('interrupted')) return 'EXPRESSION_TIMEOUT'
+  if (error instanceof SandboxFault && error.message.startsWith('out of memory')) return 'EXPRESSION_MEMORY'
+  if (error instanceof SandboxFault && error.message.startsWith('stack overflow')) return 'EXPRESSION_STACK'
+  if (error instanceof RangeError) return 'EXPRESSION_STACK'
+  return 'SANDBOX_UNAVAILABLE'
+}
+
+port.on('message', async (request: Request) => {
+  const answered = await answer(request)
+  watch[WATCH.since] = 0
+  port.postMessage(answered)
+})

@@ -1,0 +1,20 @@
+import type {PreparedProgram} from './program.ts'
+import type {EvaluationCode, Outcome} from './sandbox.ts'
+
+type Answer = [next: number, values: unknown[], errors: Thrown[]]
+type Thrown = [at: number, index: number, code: EvaluationCode, message: string, stack: string]
+
+/** An answer of the driver inside (`inside/driver.js`) as outcomes by expression. */
+export const unpack = (prepared: PreparedProgram, text: string): Record<string, Outcome>[] => {
+  const [, values, errors] = JSON.parse(text) as Answer
+  const {ran, failed} = prepared
+  const outcomes: Outcome[] = values.map(value => ({value}))
+  for (const [at, index, code, message, stack] of errors) outcomes[at] = {error: prepared.errorOf(index, {code, message, stack})}
+  const rows: Record<string, Outcome>[] = []
+  for (let at = 0; at < outcomes.length; at += ran.length) {
+    const row: Record<string, Outcome> = {...failed}
+    for (let index = 0; index < ran.length; index++) row[ran[index]!] ??= outcomes[at + index]!
+    rows.push(row)
+  }
+  return rows
+}

@@ -1,0 +1,38 @@
+import type {Shown} from './styles.ts'
+
+const dayMs = 86_400_000
+/** 9999-12-31. */
+const lastDay = {1900: 2_958_465, 1904: 2_957_003}
+
+/**
+ * A day count as ISO 8601, or null where it is no date: out of range, and day 60 of 1900, a 29th of February that never was.
+ * A time that a date's format hides is not lost, nor is the date behind a time.
+ */
+export const isoOf = (serial: number, shown: Exclude<Shown, 'number' | 'padded'>, epoch: 1900 | 1904): string | null => {
+  if (!(serial >= 0) || serial >= lastDay[epoch] + 1) return null
+  const ms = wholeSeconds(Math.round(serial * dayMs))
+  if (shown === 'duration') return clock(ms)
+  if (ms < dayMs && (shown === 'time' || (epoch === 1900 && ms > 0))) return clock(ms)
+  const day = dayOf(Math.floor(ms / dayMs), epoch)
+  if (day === null) return null
+  return ms % dayMs === 0 && shown === 'date' ? day : `${day}T${clock(ms % dayMs)}`
+}
+
+/** Up to 5 ms from a second, it is one: programs round the count to as few as nine digits. */
+const wholeSeconds = (ms: number) => {
+  const off = ms % 1000
+  return off <= 5 ? ms - off : off >= 995 ? ms + 1000 - off : ms
+}
+
+const clock = (ms: number) => {
+  const two = (n: number) => String(n).padStart(2, '0')
+  const fraction = ms % 1000 ? `.${String(ms % 1000).padStart(3, '0')}` : ''
+  const seconds = Math.floor(ms / 1000)
+  return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}${fraction}`
+}
+
+const dayOf = (day: number, epoch: 1900 | 1904) => {
+  if (epoch === 1900 && (day === 0 || day === 60)) return null
+  const from = epoch === 1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, day < 60 ? 31 : 30)
+  return new Date(from + day * dayMs).toISOString().slice(0, 10)
+}

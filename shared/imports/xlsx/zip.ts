@@ -1,0 +1,114 @@
+import {Readable} from 'node:stream'
+import {crc32} from 'node:zlib'
+import {type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile} from 'yauzl'
+import {Refusal} from '../../errors.ts'
+import type {Storage} from '../../storage.ts'
+
+const mostEntries = 20_000
+
+export type StoredObject = {storage: Pick<Storage, 'readRange' | 'size'>; key: string}
+
+export type Zip = {
+  has(path: string): boolean
+  /** The entry's bytes, unpacked as they are asked for. Names are told apart whatever their case. */
+  open(path: string): AsyncGenerator<Buffer, void, undefined>
+  close(): void
+}
+
+/**
+ * A ZIP file read where it is stored, in ranges. Refused before anything is unpacked when its entries declare more than `limit` bytes together;
+ * as declarations lie, what is unpacked is counted too. A wrong checksum is a corrupt file.
+ */
+export const openZip = async (object: StoredObject, limit: number): Promise<Zip> => {
+  const reader = new StoredReader(object)
+  const sayWhy = (error: unknown) => reader.failure ?? (error instanceof Refusal ? error : corrupt((error as Error).message))
+  try {
+    const file = await fromRandomAccessReaderPromise(reader, await object.storage.size(object.key), {
+      lazyEntries: true,
+      autoClose: false,
+      validateEntrySizes: false,
+    })
+    const entries = await listEntries(file, limit)
+    const unpack = openUnpacking(file, limit)
+    return {
+      has: path => entries.has(path.toLowerCase()),
+      async *open(path) {
+        const entry = entries.get(path.toLowerCase())
+        if (!entry) throw corrupt(`it has no ${path}`)
+        try {
+          yield* unpack(entry)
+        } catch (error) {
+          throw sayWhy(error)
+        }
+      },
+      close: () => file.close(),
+    }
+  } catch (error) {
+    throw sayWhy(error)
+  }
+}
+
+/** Storage's own failures are kept: they say nothing about the file. */
+class StoredReader extends RandomAccessReader {
+  readonly #object: StoredObject
+  failure: Error | null = null
+
+  constructor(object: StoredObject) {
+    super()
+    this.#object = object
+  }
+
+  override _readStreamForRange(start: number, end: number): Readable {
+    return Readable.from(this.#read(start, end))
+  }
+
+  async *#read(start: number, end: number) {
+    try {
+      yield* await this.#object.storage.readRange(this.#object.key, {start, end})
+    } catch (error) {
+      this.failure = error as Error
+      throw error
+    }
+  }
+}
+
+const listEntries = async (file: ZipFile, limit: number) => {
+  const entries = new Map<string, Entry>()
+  if (file.entryCount > mostEntries) throw corrupt(`it has ${file.entryCount} parts, more than any workbook`)
+  let unpacked = 0
+  for await (const entry of file.eachEntry()) {
+    if (entry.isEncrypted()) throw new Refusal('FILE_ENCRYPTED', 'The file is protected by a password. Save it without one and send that')
+    unpacked += entry.uncompressedSize
+    entries.set(entry.fileName.toLowerCase(), entry)
+  }
+  if (unpacked > limit) throw tooLarge(unpacked, limit)
+  return entries
+}
+
+/** An entry that goes on past its declared size is unpacked to its end or to the limit, only to be counted. */
+const openUnpacking = (file: ZipFile, limit: number) => {
+  let unpacked = 0
+  return async function* (entry: Entry): AsyncGenerator<Buffer, void, undefined> {
+    let [bytes, sum] = [0, 0]
+    for await (const chunk of (await file.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      unpacked += chunk.length
+      if (unpacked > limit) throw tooLarge(unpacked, limit)
+      if (bytes > entry.uncompressedSize) continue
+      sum = crc32(chunk, sum)
+      yield chunk
+    }
+    if (bytes !== entry.uncompressedSize) throw corrupt(`${entry.fileName} has another size than it says`)
+    if (sum !== entry.crc32) throw corrupt(`${entry.fileName} does not have the checksum it says`)
+  }
+}
+
+export const corrupt = (why: string) =>
+  new Refusal('FILE_CORRUPT', `The file is no workbook that can be read: ${why}. Save it again as .xlsx and send the new file whole`)
+
+const tooLarge = (unpacked: number, limit: number) =>
+  new Refusal(
+    'WORKBOOK_TOO_LARGE',
+    `Unpacked, the workbook has ${unpacked.toLocaleString('en')} bytes or more; at most ${limit.toLocaleString('en')} are read. Save the sheet as CSV, or split it`,
+    {unpacked, limit},
+  )

@@ -1,0 +1,104 @@
+import {isDeepStrictEqual} from 'node:util'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {deleteLibrary, findLibrary, findVersion, insertVersion, type LibraryRow, lockLibrary} from '../../sql/libraries.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import {type Change, recordChanges} from '../registry/change.ts'
+import {type Condition, holdVersion, raiseVersion, type Told, tellVersion} from '../registry/version.ts'
+import {assertLoads} from './check.ts'
+import {assertFeature, assertPublishes, managerFor, notFound, PublishedLibrary, type Publisher, readLibrary} from './library.ts'
+
+type Named = {namespace: string; condition: Condition; proposedBy?: 'ai' | null | undefined}
+/** `made`: the version of the registry it made; null where nothing was published. */
+export type Publication = {library: LibraryRow; told: Told; made: number | null}
+
+/**
+ * Publishes the next version of a library, or the first. It is loaded and its examples are run before anything is written. What is
+ * published already is not published again.
+ */
+export const publishLibrary = async (
+  db: Pool,
+  publisher: Publisher,
+  {namespace, ...asked}: Named,
+  published: PublishedLibrary,
+): Promise<Publication> => {
+  const {org} = publisher
+  await assertFeature(db, org)
+  const before = await findLibrary(db, {org, namespace})
+  if (before) assertPublishes(publisher, before)
+  await assertLoads(namespace, published)
+  return publishLoaded(db, publisher, {namespace, ...asked}, {...published, restoredFrom: null})
+}
+
+/** Brings an old version back as the next one. The current one is current already. */
+export const restoreLibrary = async (
+  db: Pool,
+  publisher: Publisher,
+  {versionNumber, ...named}: Named & {versionNumber: number},
+): Promise<Publication> => {
+  const {org} = publisher
+  await assertFeature(db, org)
+  const library = await readLibrary(db, {org, namespace: named.namespace})
+  const version = await findVersion(db, {library: library.id, versionNumber})
+  if (!version) throw new Refusal('NOT_FOUND', 'This library has no such version')
+  assertPublishes(publisher, library)
+  const published = PublishedLibrary.parse(version)
+  await assertLoads(named.namespace, published)
+  return publishLoaded(db, publisher, named, {...published, restoredFrom: versionNumber, library: library.id})
+}
+
+type Content = PublishedLibrary & {restoredFrom: number | null; library?: string}
+
+/** Of a library that has been loaded just now. */
+export const publishLoaded = (
+  db: Pool,
+  publisher: Publisher,
+  {namespace, condition, proposedBy = null}: Named,
+  content: Content,
+): Promise<Publication> =>
+  db.transaction(async tx => {
+    const {org, person} = publisher
+    await holdVersion(tx, org, condition)
+    const before = await lockLibrary(tx, {org, namespace})
+    if (content.library !== undefined && before?.id !== content.library) throw notFound()
+    if (before) assertPublishes(publisher, before)
+    if (before && isCurrent(before, content)) return {library: before, told: tellVersion(condition, null), made: null}
+    const id = before?.id ?? newId('lib')
+    const versionNumber = (before?.versionNumber ?? 0) + 1
+    const managedBy = before ? before.managedBy : managerFor(publisher)
+    const {manifest, source, restoredFrom} = content
+    await insertVersion(tx, {id, org, namespace, managedBy, versionNumber, manifest, source, restoredFrom, person})
+    const after = {libraryId: id, version: manifest.version, versionNumber, ...(restoredFrom !== null && {restoredFrom})}
+    const subject = restoredFrom === null ? 'library.published' : 'library.restored'
+    const made = await tell(tx, publisher, {subject, target: namespace, before: before ? nameVersion(before) : null, after, proposedBy})
+    return {library: (await findLibrary(tx, {org, namespace}))!, told: tellVersion(condition, made), made}
+  })
+
+/** Whether it is, to the letter, what is there. */
+const isCurrent = ({manifest, source, versionNumber}: LibraryRow, content: Content) =>
+  content.restoredFrom === versionNumber || (content.source === source && isDeepStrictEqual(content.manifest, manifest))
+
+/** Removes the library with its history. A library of the same name is another one. */
+export const removeLibrary = (
+  db: Pool,
+  publisher: Publisher,
+  {namespace, condition}: Omit<Named, 'proposedBy'>,
+): Promise<{library: LibraryRow; told: Told}> =>
+  db.transaction(async tx => {
+    await holdVersion(tx, publisher.org, condition)
+    const library = await lockLibrary(tx, {org: publisher.org, namespace})
+    if (!library) throw notFound()
+    assertPublishes(publisher, library)
+    await deleteLibrary(tx, library.id)
+    const change = {subject: 'library.removed', target: namespace, before: nameVersion(library), after: null}
+    return {library, told: tellVersion(condition, await tell(tx, publisher, change))}
+  })
+
+const nameVersion = ({id, manifest, versionNumber}: LibraryRow) => ({libraryId: id, version: manifest.version!, versionNumber})
+
+/** The next version of the registry, and the history's entry about it. */
+const tell = async (tx: Tx, publisher: Publisher, change: Omit<Change, 'page'>): Promise<number> => {
+  const made = await raiseVersion(tx, publisher.org)
+  await recordChanges(tx, publisher, [{...change, page: 'libraries', registryVersion: made}])
+  return made
+}

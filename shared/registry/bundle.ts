@@ -1,0 +1,85 @@
+import {z} from 'zod'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {findRegistryVersion} from '../../sql/registry.ts'
+import {Refusal} from '../errors.ts'
+import {prepareLibraries, publishPrepared} from '../libraries/bundle.ts'
+import {PublishedLibrary} from '../libraries/library.ts'
+import type {Author, Change} from './change.ts'
+import {annotationsOf, diffRegistry} from './diff.ts'
+import {type Registry, RegistryDocument} from './document.ts'
+import {type Asked, editRegistry} from './edit.ts'
+import {fieldNames, fieldsNamedBy} from './modules.ts'
+import {findModules} from './name.ts'
+import {assertConnections} from './replace.ts'
+import {type Told, tellVersions} from './version.ts'
+
+const parts = z.array(z.record(z.string(), z.json())).max(200)
+
+/** What an org's configuration repository pushes. */
+export const Bundle = z.strictObject({
+  registry: RegistryDocument.optional(),
+  libraries: z.array(PublishedLibrary).max(100).optional(),
+  templates: parts.optional(),
+})
+export type Bundle = z.output<typeof Bundle>
+
+/**
+ * The registry, then the libraries, then the templates. Only the first waits on the version. Names of modules and fields that nobody has
+ * ever seen are refused before anything is written.
+ */
+export const applyBundle = async (
+  db: Pool,
+  author: Author,
+  asked: Asked,
+  {registry, libraries = [], templates = []}: Bundle,
+): Promise<{warnings: string[]; told: Told}> => {
+  const prepared = await prepareLibraries(db, author, libraries)
+  const first = await editRegistry(db, author, asked, async (before, tx) => {
+    if (!registry) return {registry: before, warnings: []}
+    await assertConnections(tx, author.org, registry, ['registry'])
+    const warnings = await assertNamed(tx, author.org, registry)
+    const also = diffRegistry(before, registry).length > 0 ? [pushed({registry, libraries, templates})] : []
+    return {registry, also, warnings, whole: true}
+  })
+  const made = [...(first.made === null ? [] : [first.made]), ...(await publishPrepared(db, author, prepared))]
+  const told = tellVersions(asked.condition, {made, now: await findRegistryVersion(db, author.org)})
+  return {warnings: [...first.warnings, ...prepared.warnings, ...sayUnapplied(templates)], told}
+}
+
+/** Templates are not kept yet, and a push that brings some is told so. */
+const sayUnapplied = ({length}: unknown[]) =>
+  length === 0 ? [] : [`${length} templates were not applied: this installation cannot take templates from a bundle yet`]
+
+/** That it was a bundle that made the changes beside this one. */
+const pushed = ({registry, libraries, templates}: {registry: Registry; libraries: unknown[]; templates: unknown[]}): Change => {
+  const fields = Object.values(registry.fields).reduce((sum, set) => sum + set.length, 0)
+  const after = {modules: registry.modules.length, fields, libraries: libraries.length, templates: templates.length}
+  return {page: 'general', subject: 'bundle', before: null, after}
+}
+
+/** Answers what was there and is no more, which is worth a warning only. */
+const assertNamed = async (tx: Tx, org: string, registry: Registry): Promise<string[]> => {
+  const {modules: all} = await findModules(tx, org, registry)
+  const unknown: {modules: object[]; fields: object[]} = {modules: [], fields: []}
+  const warnings: string[] = []
+  for (const [at, module] of registry.modules.entries()) {
+    const {key, apiName, connectorId} = module
+    const names = await fieldNames(tx, module)
+    const isThere = all.some(one => one.curated === module && one.discovered !== null)
+    if (!isThere && names.removed.length === 0) unknown.modules.push({path: ['registry', 'modules', at], key, apiName, connectorId})
+    else if (!isThere) warnings.push(`${apiName} is not in the CRM any more`)
+    const annotated = annotationsOf(registry, key).map(({apiName: name}, n) => ({name, path: ['fields', key, n, 'apiName']}))
+    const named = fieldsNamedBy(module).map(({name, path}) => ({name, path: ['modules', at, ...path]}))
+    for (const {name, path} of [...annotated, ...named]) {
+      if (!names.all.has(name)) unknown.fields.push({path: ['registry', ...path], module: key, apiName: name})
+      else if (isThere && !names.now.has(name)) warnings.push(`${apiName}.${name} is not in the CRM any more`)
+    }
+  }
+  if (unknown.modules.length + unknown.fields.length > 0)
+    throw new Refusal(
+      'UNKNOWN_FIELDS',
+      'The bundle names modules or fields the CRM does not have: run a discovery, or correct them',
+      unknown,
+    )
+  return [...new Set(warnings)]
+}

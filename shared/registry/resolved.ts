@@ -1,0 +1,32 @@
+import type {Pool, Tx} from '../../sql/database.ts'
+import {listNewestFields} from '../../sql/discovered.ts'
+import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
+import {listLibraries} from '../libraries/list.ts'
+import {annotationsOf} from './diff.ts'
+import type {Registry} from './document.ts'
+import {loadRegistry} from './store.ts'
+
+/** Of one moment: the version is that of everything beside it. */
+export const readRegistry = (db: Pool, org: string): Promise<Numbered> => readAtOnce(db, tx => loadNumbered(tx, org))
+
+/** All a client needs to prepare an import: the registry, the fields of every connection's modules with what is said of them, the libraries. */
+export const resolve = (db: Pool, org: string) =>
+  readAtOnce(db, async tx => {
+    const registry = await loadNumbered(tx, org)
+    const fields: Record<string, Record<string, object[]>> = {}
+    for (const {connectorId, module} of await listNewestFields(tx, org)) {
+      const curated = registry.modules.find(one => one.connectorId === connectorId && one.apiName === module.apiName)
+      const annotations = new Map(annotationsOf(registry, curated?.key ?? '').map(one => [one.apiName, one]))
+      const described = module.fields.map(field => ({...field, annotation: annotations.get(field.apiName) ?? null}))
+      fields[connectorId] ??= {}
+      fields[connectorId][module.apiName] = described
+    }
+    return {registryVersion: registry.version, registry, fields, libraries: await listLibraries(tx, org)}
+  })
+
+type Numbered = Registry & {version: number}
+
+const loadNumbered = async (tx: Tx, org: string): Promise<Numbered> => {
+  const version = await findRegistryVersion(tx, org)
+  return {...(await loadRegistry(tx, org)), version}
+}

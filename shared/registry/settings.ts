@@ -1,0 +1,45 @@
+import {z} from 'zod'
+
+export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
+/** What of an org's rows may reach a model: values, their shapes, or nothing. */
+export type AiSamplePolicy = (typeof AI_SAMPLE_POLICIES)[number]
+
+const contextCharacters = 64 * 1024
+
+/** Day, month and year once each, in any order: `yyyy-MM-dd`, `dd.MM.yyyy`, `M/d/yy`. */
+const DateFormat = z
+  .string()
+  .max(20)
+  .refine(format => {
+    const parts = format.split(/[./\- ]/)
+    return parts.length === 3 && [/^d{1,2}$/, /^M{1,2}$/, /^(yy|yyyy)$/].every(part => parts.some(given => part.test(given)))
+  }, 'Day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between')
+
+const Timezone = z
+  .string()
+  .max(100)
+  .refine(zone => {
+    // An offset such as +02:00 is no zone: it knows no summer.
+    if (!/^[A-Za-z]/.test(zone)) return false
+    try {
+      return new Intl.DateTimeFormat('en', {timeZone: zone}) !== null
+    } catch {
+      return false
+    }
+  }, 'Name a time zone, such as Europe/Berlin')
+
+/** What expressions see as `context`. It comes from a JSON body, so whatever it holds is JSON. */
+const ExpressionContext = z
+  .record(z.string(), z.custom<z.core.util.JSONType>())
+  .refine(context => JSON.stringify(context).length <= contextCharacters, `At most ${contextCharacters} characters of JSON`)
+
+/** The settings of an org that its registry carries. */
+export const Settings = z.strictObject({
+  dateFormat: DateFormat,
+  timezone: Timezone,
+  expressionContext: ExpressionContext,
+  aiSamplePolicy: z.enum(AI_SAMPLE_POLICIES),
+})
+export type Settings = z.output<typeof Settings>
+
+export const usualSettings: Settings = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'}

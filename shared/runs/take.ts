@@ -1,0 +1,40 @@
+import type {Db} from '../../sql/database.ts'
+import {findChainAge} from '../../sql/runs.ts'
+
+/** `another`: somebody else made it. `earlier`: before the chain began. `unread`: it does not say by whom, or when. */
+export type TakeVerdict = {taken: true} | {taken: false; why: 'another' | 'earlier' | 'gone' | 'unread'}
+
+type Asked = {
+  /** As the CRM tells it now, with `Created_By` and `Created_Time`; null when it is not there. */
+  record: Record<string, unknown> | null
+  /** The connection's own user at the CRM. */
+  crmUser: string
+  /** As `readChainStart` answers it. */
+  chainStartMs: number
+  /** The CRM's clock minus ours; null when it did not say. */
+  clockOffsetMs: number | null
+}
+
+/** Creation times are whole seconds by the CRM's clock. Source: the specification's rules of a take, entry 2. */
+const toleranceMs = 2_000
+
+/**
+ * Whether a record may be the one that a create made which nobody answered: made by the connection's own user, and not before the
+ * chain began. Two clocks that agree to within the tolerance count as one, so that the wobble of a reading never widens the window.
+ */
+export const judgeTake = ({record, crmUser, chainStartMs, clockOffsetMs}: Asked): TakeVerdict => {
+  if (!record) return {taken: false, why: 'gone'}
+  const creator = (record.Created_By as {id?: unknown} | null | undefined)?.id
+  const createdAt = Date.parse(String(record.Created_Time))
+  if (typeof creator !== 'string' || Number.isNaN(createdAt)) return {taken: false, why: 'unread'}
+  if (creator !== crmUser) return {taken: false, why: 'another'}
+  const offsetMs = clockOffsetMs !== null && Math.abs(clockOffsetMs) > toleranceMs ? clockOffsetMs : 0
+  return createdAt < chainStartMs + offsetMs - toleranceMs ? {taken: false, why: 'earlier'} : {taken: true}
+}
+
+/**
+ * When the chain's first run was authorised, in ms by this process's clock: the CRM's is compared with that one, and the database's may
+ * be another.
+ */
+export const readChainStart = async (db: Db, place: {chain: number; run: number}): Promise<number> =>
+  Date.now() - (await findChainAge(db, place))

@@ -1,0 +1,19 @@
+import {countAt, type Outcome} from '../../sql/run-log.ts'
+
+/** Changes of a run's counts, gathered and handed on as one list. */
+export type Counts = {add(module: number, outcome: Outcome, change: 1 | -1): void; list(): number[]}
+
+export const openCounts = (): Counts => {
+  const changes = new Map<number, number>()
+  return {
+    add(module, outcome, change) {
+      const at = countAt(module, outcome)
+      changes.set(at, (changes.get(at) ?? 0) + change)
+    },
+    list() {
+      const list = new Array<number>(Math.max(0, ...[...changes.keys()].map(at => at + 1))).fill(0)
+      for (const [at, change] of changes) list[at] = change
+      return list
+    },
+  }
+}

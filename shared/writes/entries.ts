@@ -1,0 +1,112 @@
+import {z} from 'zod'
+import type {Tx} from '../../sql/database.ts'
+import {findDiscoveredModule} from '../../sql/discoveries.ts'
+import type {LogRow} from '../../sql/ledger.ts'
+import {keepMatched, listRowStandings, putReleased} from '../../sql/outside-ledger.ts'
+import {numberName, type StandingRun} from '../../sql/outside-runs.ts'
+import {OUTCOMES, outcomeNo, PHASES} from '../../sql/run-log.ts'
+import {insertItems, insertWrite} from '../../sql/writes.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import {numberFlow} from '../runs/names.ts'
+import {type Asker, lockOwn, renewOutside} from '../runs/outside.ts'
+import {openCounts} from './counts.ts'
+import {writeDown} from './settle.ts'
+import {digestOf, findKnown} from './submit.ts'
+
+const mostEntries = 1_000
+/** The phase an outcome is of where none is named. */
+const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
+
+const Entry = z.strictObject({
+  rowKey: z.string().min(1).max(200),
+  rowNumber: z.int().min(1).max(1_000_000_000).optional(),
+  flowId: z.string().min(1).max(100).optional(),
+  module: z.string().min(1).max(200),
+  phase: z.enum(['write', 'match', 'lookup']).optional(),
+  target: z.string().max(200).optional(),
+  recordId: z.string().min(1).max(100).optional(),
+  outcome: z.enum(['failed', 'skipped', 'made_after_no_answer', 'would_ask', 'lookup']),
+  code: z.string().max(100).optional(),
+  message: z.string().max(1_000).optional(),
+})
+type Entry = z.output<typeof Entry>
+
+/** How many there may be is refused under a code of its own. */
+export const EntriesBody = z.strictObject({writeId: z.string().min(1).max(200).optional(), entries: z.array(Entry)})
+type Asked = z.output<typeof EntriesBody> & {runId: string}
+
+export const assertEntries = ({entries}: z.output<typeof EntriesBody>) => {
+  if (entries.length < 1 || entries.length > mostEntries) throw new Refusal('BATCH_SIZE', `Send 1 to ${mostEntries} entries in a request`)
+}
+
+/**
+ * Logs what an outside engine settled by itself, at attempt 0. A row that failed or was left as it is counts as that, unless it has been
+ * sent; the record such a row matched is never taken for a lost create's. Under a `writeId` it is done once.
+ */
+export const logEntries = async (tx: Tx, asker: Asker, {runId, writeId: name, entries}: Asked): Promise<{logged: number}> => {
+  const writeId = name ?? null
+  const run = await lockOwn(tx, asker, {runId})
+  const item = {rowKey: null, writeId, digest: writeId === null ? null : digestOf({kind: 'entries', body: entries})}
+  const known = await findKnown(tx, {run: run.no, items: [{writeId, body: entries}], digests: [item.digest]})
+  if (known.has(0)) return known.get(0) as {logged: number}
+  await renewOutside(tx, run)
+  await writeEntries(tx, run, await numberEntries(tx, run, entries))
+  const result = {logged: entries.length}
+  if (writeId !== null) {
+    const write = newId('wrt')
+    await insertWrite(tx, {id: write, org: run.org, run: run.no, connector: run.connectorId!, kind: 'entries', request: null})
+    await insertItems(tx, {write, run: run.no, items: [{at: 0, ...item, freed: false, result}]})
+  }
+  return result
+}
+
+type Numbered = {entry: Entry; module: number; flow: number | null}
+
+const numberEntries = async (tx: Tx, run: StandingRun, entries: Entry[]): Promise<Numbered[]> => {
+  const modules = new Map<string, number>()
+  const flows = new Map<string, number | null>()
+  for (const {module, flowId} of entries) {
+    if (!modules.has(module)) modules.set(module, await numberModule(tx, run, module))
+    if (flowId !== undefined && !flows.has(flowId)) flows.set(flowId, await numberFlow(tx, {run: run.no, flow: flowId}))
+  }
+  return entries.map(entry => ({entry, module: modules.get(entry.module)!, flow: flows.get(entry.flowId ?? '') ?? null}))
+}
+
+const numberModule = async (tx: Tx, {no, connectorId}: StandingRun, module: string) => {
+  if (connectorId === null)
+    throw new Refusal('CONNECTION_REQUIRED', 'The run has no connection yet: name one when you authorise it, or write a record first')
+  if (!(await findDiscoveredModule(tx, {connector: connectorId, module})))
+    throw new Refusal('MODULE_NOT_FOUND', 'No such module was discovered on this connection')
+  return numberName(tx, {run: no, kind: 'module', name: module})
+}
+
+const writeEntries = async (tx: Tx, run: StandingRun, numbered: Numbered[]) => {
+  const chain = run.chainNo ?? run.no
+  const counts = openCounts()
+  for (const [module, mine] of Map.groupBy(numbered, one => one.module)) {
+    const finals = new Map(mine.filter(({entry}) => isFinal(entry)).map(({entry}) => [entry.rowKey, entry]))
+    const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: [...finals.keys()]})
+    const unsent = standings.filter(({lastAttempt, sending, counted}) => lastAttempt === 0 && !sending && !counted)
+    for (const {key, outcome} of unsent) {
+      if (outcome !== null) counts.add(module, OUTCOMES[outcome]!, -1)
+      counts.add(module, finals.get(key)!.outcome, 1)
+    }
+    const rows = unsent.map(({key}) => ({module, key, attempt: 0, outcome: outcomeNo(finals.get(key)!.outcome)}))
+    if (rows.length) await putReleased(tx, {run: run.no, rows})
+    const matched = mine.flatMap(({entry: {outcome, rowKey: key, recordId}}) =>
+      outcome === 'skipped' && recordId !== undefined ? {module, key, recordId} : [],
+    )
+    if (matched.length) await keepMatched(tx, {run: run.no, chain, rows: matched})
+  }
+  const nothing = {batches: [], released: [], kept: [], opened: [], closed: []}
+  await writeDown(tx, run, {...nothing, log: numbered.map(logOf), counts: counts.list()})
+}
+
+const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (outcome === 'failed' || outcome === 'skipped')
+
+const logOf = ({entry, module, flow}: Numbered): LogRow => ({
+  ...{key: entry.rowKey, flow, number: entry.rowNumber ?? null, module, phase: PHASES.indexOf(entry.phase ?? PHASE[entry.outcome])},
+  ...{target: entry.target ?? null, attempt: 0, recordId: entry.recordId ?? null, outcome: outcomeNo(entry.outcome)},
+  ...{code: entry.code ?? null, message: entry.message ?? null},
+})

@@ -1,0 +1,127 @@
+import {z} from 'zod'
+import type {Db, Tx} from '../../sql/database.ts'
+import {numberName} from '../../sql/outside-runs.ts'
+import {elementsAtOnce} from '../crm/subforms.ts'
+import {type Code, Refusal} from '../errors.ts'
+import {replaceRows} from '../jobs.ts'
+import type {Queue} from '../queue.ts'
+import {findModule} from '../records/module.ts'
+import {numberFlow} from '../runs/names.ts'
+import type {Asker} from '../runs/outside.ts'
+import {type Result, readWrite} from './answer.ts'
+import {noAnswer} from './settle.ts'
+import {type Submission, submitWrite} from './submit.ts'
+
+const parentsAtOnce = 10
+
+/** Columns only: with an id of its own a row would change another one, or take it away. */
+const Payload = z
+  .record(z.string(), z.unknown())
+  .refine(payload => !('id' in payload || '_delete' in payload), 'Columns of the subform: neither id nor _delete')
+
+const Row = z.strictObject({rowKey: z.string().min(1).max(200), rowNumber: z.int().min(1).optional(), payload: Payload})
+
+const Parent = z.strictObject({
+  parentId: z.string().min(1).max(100),
+  writeId: z.string().min(1).max(200),
+  made: z.boolean().default(false),
+  rows: z.array(Row).min(1, 'A parent comes with at least one row'),
+})
+
+/** The body of a request to replace rows. How many of them, and what comes twice, is refused under codes of its own. */
+export const RowsBody = z.strictObject({
+  runId: z.string(),
+  field: z.string().min(1),
+  child: z.string().min(1),
+  automations: z.boolean().default(false),
+  flowId: z.string().min(1).max(100).optional(),
+  items: z.array(Parent).superRefine((items, ctx) => {
+    for (const at of repeated(items.map(({writeId}) => writeId)))
+      ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
+  }),
+})
+export type RowsBody = z.output<typeof RowsBody>
+
+/** Places of what stands before them already. */
+const repeated = (values: string[]) => {
+  const seen = new Set<string>()
+  return values.flatMap((value, at) => (seen.size === seen.add(value).size ? [at] : []))
+}
+
+/** What the worker is handed: parents in the order sent, by their places in the request. The numbers are the run's. */
+export const RowsRequest = z.object({
+  module: z.string(),
+  field: z.string(),
+  child: z.string(),
+  childNo: z.number(),
+  flowNo: z.number().nullable(),
+  automations: z.boolean(),
+  items: z.array(Parent.extend({at: z.number()})),
+})
+export type RowsRequest = z.output<typeof RowsRequest>
+export type ParentItem = RowsRequest['items'][number]
+
+/** Before anything is admitted or sent. */
+export const assertRows = ({items}: RowsBody) => {
+  const rows = items.flatMap(item => item.rows)
+  if (items.length < 1 || items.length > parentsAtOnce) throw new Refusal('BATCH_SIZE', `Name 1 to ${parentsAtOnce} parents in a request`)
+  if (rows.length > elementsAtOnce) throw new Refusal('BATCH_SIZE', `A request has at most ${elementsAtOnce} rows, not ${rows.length}`)
+  const [parent] = repeated(items.map(({parentId}) => parentId))
+  if (parent !== undefined)
+    throw new Refusal('RECORD_REPEATED', `Parent ${items[parent]!.parentId} is named twice: put all its rows in one item`)
+  const [row] = repeated(rows.map(({rowKey}) => rowKey))
+  if (row !== undefined) throw new Refusal('ROW_KEY_REPEATED', `Row key ${rows[row]!.rowKey} is named twice: each row has one of its own`)
+}
+
+type Place = {org: string; connector: string; module: string}
+
+/** The parent's module and its subform, as the newest discovery of the org's own connection has them. */
+export const assertSubform = async (db: Db, place: Place, {field: name, child}: RowsBody) => {
+  const {apiName, fields} = await findModule(db, place)
+  const field = fields.find(one => one.apiName === name)
+  if (field?.subform?.module !== child)
+    throw new Refusal('NOT_A_SUBFORM', `The newest discovery knows no field ${name} of ${apiName} that holds rows of ${child}`)
+}
+
+type Asked = {asker: Asker; place: Place; body: RowsBody}
+
+/** Keeps what is to be written and enqueues it. A parent whose `writeId` was sent before is answered from what became of it. */
+export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, module}, body}: Asked): Promise<Submission> => {
+  const {runId, items, flowId = null, field, child, automations} = body
+  const requestOf = async (ats: number[], run: number): Promise<RowsRequest> => ({
+    ...{module, field, child, automations},
+    childNo: await numberName(tx, {run, kind: 'module', name: child}),
+    flowNo: await numberFlow(tx, {run, flow: flowId}),
+    items: ats.map(at => ({...items[at]!, at})),
+  })
+  return submitWrite(
+    tx,
+    {queue, job: replaceRows},
+    {
+      ...{asker, runId, connector, kind: 'replace'},
+      items: items.map(({writeId, ...item}) => ({writeId, body: {module, field, child, automations, flowId, ...item}})),
+      requestOf: (ats, run) => requestOf(ats, run.no),
+    },
+  )
+}
+
+/** They are about the connection or the run, and not about one parent or the rows it has. */
+const OF_ALL: Code[] = [
+  ...(['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED'] as const),
+  ...(['ORG_CLOSED', 'RUN_USED', 'RUN_ENDED', 'LEASE_LOST'] as const),
+]
+
+/** One result for each parent, in the order sent. Throws what kept every one of them from being sent for the connection's or the run's sake. */
+export const answerRows = async (db: Db, named: {org: string; id: string}, {items}: RowsBody): Promise<{results: Result[]}> => {
+  const {results: known} = await readWrite(db, named)
+  const [{code, error, ok: _, rowKey: __, writeId: ___, ...extra}] = known as [Result]
+  if (OF_ALL.includes(code as Code) && known.every(one => one.code === code && one.written === false))
+    throw new Refusal(code as Code, String(error), extra)
+  const results = known.map(result => (result.ok === null ? underWay : result))
+  return {results: items.map(({parentId, writeId}, at) => ({parentId, ...results[at]!, writeId}))}
+}
+
+const underWay = {
+  ...{ok: false, code: 'WRITE_UNDER_WAY', crm: noAnswer},
+  error: 'Nothing was heard of it yet: send the same again under the same writeId and you are answered what became of it',
+}

@@ -1,0 +1,182 @@
+import {HOW, listHolders} from '../../sql/chain-rows.ts'
+import type {Tx} from '../../sql/database.ts'
+import {type ChainRow, type LogRow, type OpenQuestion, type Settlement, settleIn} from '../../sql/ledger.ts'
+import {
+  listRowStandings,
+  lowerAttempts,
+  type OutsideSend,
+  putOutcomes,
+  putReleased,
+  type ReleasedRow,
+  type RowStanding,
+} from '../../sql/outside-ledger.ts'
+import {renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
+import {OUTCOMES, type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import {type ItemResult, keepResults} from '../../sql/writes.ts'
+import {type Counts, openCounts} from './counts.ts'
+
+/** What one row of a batch came to. `unsent`: nothing was asked of the CRM. */
+export type End =
+  | {outcome: 'created' | 'updated'; recordId: string}
+  | {outcome: 'refused'; code: string; message: string}
+  | {outcome: 'unanswered'; message: string; code?: string}
+  | {outcome: 'unsent'}
+
+type Batch = Pick<
+  OutsideSend,
+  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
+> & {
+  flow: number | null
+}
+
+const UPDATE = 1
+const AGAIN = 2
+
+/**
+ * Writes down what became of a batch: log, meter, record ids, open questions and the results its asker reads, in one transaction
+ * with the end of the batch. The run is locked. `ends`: one for each row, in the batch's order.
+ */
+export const settleBatch = async (tx: Tx, run: StandingRun, batch: Batch, ends: End[], results: ItemResult[]) => {
+  const chain = run.chainNo ?? run.no
+  const {module} = batch
+  const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: batch.keys})
+  const held = await findHeld(tx, {chain, module, keys: batch.keys, ends})
+  const sheet = openSheet(batch)
+  for (const [at, standing] of standings.entries()) {
+    const end = ends[at]!
+    enter(sheet, {standing, attempt: batch.attempts[at]!, at}, held.has(at) && end.outcome === 'created' ? heldEnd(end.recordId) : end)
+  }
+  const {released, attempts, outcomes, lowered, log, kept, opened, closed, counts} = sheet
+  await writeDown(tx, run, {batches: [batch.batch], log, released, kept, opened, closed, counts: counts.list()})
+  if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
+  if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
+  if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
+  if (results.length) await keepResults(tx, {write: batch.write, results})
+}
+
+type WrittenDown = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts'>
+
+/** T2 under the run's lock, whatever has become of its lease meanwhile: that is afterwards as it was before. */
+export const writeDown = async (tx: Tx, run: StandingRun, settled: WrittenDown) => {
+  const seconds = 5
+  await renewOutsideLease(tx, {no: run.no, seconds, taken: false})
+  await settleIn(tx, {
+    ...{run: run.no, chain: run.chainNo ?? run.no, fence: run.fence, settleNo: run.settleNo + 1},
+    ...{...settled, cursor: {flow: 0, lowWater: 0}, answerSeconds: 0, leaseSeconds: seconds},
+  })
+  await restoreLease(tx, {no: run.no, until: run.leaseUntil})
+  run.settleNo++
+}
+
+/** A batch whose answer nobody waits for any more: what was asked may have been done, and its asker is told so. */
+export const settleDead = (tx: Tx, run: StandingRun, send: OutsideSend) => {
+  const message = 'The process that sent it was lost before an answer came'
+  const ends: End[] = send.keys.map(() => ({outcome: 'unanswered', message}))
+  const results = [...new Set(send.ats)].map(at => ({at, result: {ok: false, error: message, crm: noAnswer}, again: false}))
+  return settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results)
+}
+
+/** The CRM's error object of a call nobody heard the end of. */
+export const noAnswer = {
+  ...{code: null, status: null, details: null, retryable: true, response: null},
+  ...{unanswered: true, retryAfterMs: null, quotaSpent: false},
+}
+
+const heldEnd = (recordId: string): End => ({
+  outcome: 'refused',
+  code: 'RECORD_HELD',
+  message: `The CRM named record ${recordId}, which another row of this run made`,
+})
+
+/** Positions of rows said to have made a record that another row of the chain has. */
+const findHeld = async (tx: Tx, {chain, module, keys, ends}: {chain: number; module: number; keys: string[]; ends: End[]}) => {
+  const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
+  if (made.length === 0) return new Set<number>()
+  const holders = await listHolders(tx, {chain, module, records: made.map(({recordId}) => recordId)})
+  const keyOf = new Map(holders.map(({recordId, key}) => [recordId, key]))
+  const held = new Set<number>()
+  for (const {at, recordId} of made) {
+    const key = keys[at]!
+    if ((keyOf.get(recordId) ?? key) !== key) held.add(at)
+    else keyOf.set(recordId, key)
+  }
+  return held
+}
+
+type Sheet = {
+  batch: Batch
+  log: LogRow[]
+  released: {module: number; key: string}[]
+  attempts: ReleasedRow[]
+  outcomes: {module: number; key: string; outcome: number}[]
+  /** Rows that stay in the meter and were not sent after all. */
+  lowered: {module: number; key: string}[]
+  kept: ChainRow[]
+  opened: OpenQuestion[]
+  closed: {module: number; key: string}[]
+  counts: Counts
+}
+
+const openSheet = (batch: Batch): Sheet => ({
+  ...{batch, log: [], released: [], attempts: [], outcomes: [], lowered: [], kept: [], opened: [], closed: [], counts: openCounts()},
+})
+
+type Place = {standing: RowStanding; attempt: number; at: number}
+
+const enter = (sheet: Sheet, place: Place, end: End) => {
+  const {standing, attempt, at} = place
+  const {batch, released, attempts, lowered, kept, closed} = sheet
+  const name = {module: batch.module, key: standing.key}
+  const isOpen = standing.kind !== null
+  const isFirst = batch.fresh[at]!
+  if (end.outcome === 'unsent') {
+    ;(isFirst ? released : lowered).push(name)
+    return
+  }
+  note(sheet, place, end)
+  if (end.outcome === 'unanswered') return open(sheet, place, batch.kind)
+  if (end.outcome === 'refused') {
+    // A refusal after a silence proves nothing of the lost send: the row stays counted, and its question open.
+    if (isOpen) return open(sheet, place, AGAIN)
+    if (isFirst) released.push(name)
+    if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
+    return
+  }
+  kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null})
+  if (isOpen) closed.push(name)
+  // Nothing unique went with it, so the lost create may have made another one.
+  if (end.outcome === 'created' && isOpen && standing.kind !== UPDATE && !batch.witness[at])
+    log(sheet, place, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
+}
+
+const note = (sheet: Sheet, place: Place, end: Exclude<End, {outcome: 'unsent'}>) => {
+  const {standing, attempt} = place
+  const {module} = sheet.batch
+  const before = outcomeBefore(standing)
+  if (before) sheet.counts.add(module, before, -1)
+  sheet.counts.add(module, end.outcome, 1)
+  sheet.outcomes.push({module, key: standing.key, outcome: outcomeNo(end.outcome)})
+  const target = sheet.batch.targets[place.at] ?? null
+  log(sheet, place, {recordId: target, ...end, attempt})
+}
+
+type Said = {outcome: Outcome; attempt: number; recordId?: string | null; code?: string; message?: string}
+
+const log = ({batch, log}: Sheet, {standing, at}: Place, {outcome, attempt, recordId = null, code, message}: Said) =>
+  log.push({
+    ...{key: standing.key, flow: batch.flow, number: batch.numbers[at] ?? null, module: batch.module, phase: 0, target: null},
+    ...{attempt, recordId, outcome: outcomeNo(outcome), code: plain(code, 100), message: plain(message, 1_000)},
+  })
+
+/** Postgres takes no NUL, and the CRM may say anything at any length. */
+const plain = (text: string | undefined, most: number) => text?.replaceAll('\0', '\ufffd').slice(0, most) ?? null
+
+const open = ({batch, opened}: Sheet, {standing, attempt, at}: Place, kind: number) => {
+  opened.push({
+    ...{module: batch.module, key: standing.key, flow: batch.flow ?? 0, number: batch.numbers[at] ?? 0},
+    ...{kind, target: batch.targets[at] ?? null, witness: batch.witness[at]!, attempt},
+  })
+}
+
+/** What the run counts the row as so far. */
+export const outcomeBefore = ({outcome}: RowStanding): Outcome | null => (outcome === null ? null : OUTCOMES[outcome]!)

@@ -1,0 +1,157 @@
+import {z} from 'zod'
+import {HOW} from './chain-rows.ts'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+/**
+ * What the ledger knows of a row an outside engine would write. `counted`: it stands in the meter. `outcome`: as which the run counts it.
+ * `kind`: of its open question. `sending`: a batch with it is in flight. `how`: it came by its record.
+ */
+const RowStanding = z.object({
+  key: z.string(),
+  counted: z.boolean(),
+  parent: z.string().nullable(),
+  lastAttempt: z.number(),
+  outcome: z.number().nullable(),
+  kind: z.number().nullable(),
+  sending: z.boolean(),
+  recordId: z.string().nullable(),
+  how: z.number().nullable(),
+})
+export type RowStanding = z.infer<typeof RowStanding>
+
+/** One for each key, in the order given. The run is locked. */
+export const listRowStandings = (tx: Tx, {run, chain, module, keys}: {run: number; chain: number; module: number; keys: string[]}) =>
+  tx.any(sql.type(RowStanding)`
+    with flying as (select unnest(row_keys) as key from sends where run_no = ${run} and module_no = ${module})
+    select r.key, a.row_key is not null as counted, a.parent_key as parent,
+      greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
+      coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how
+    from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
+    left join admissions a on a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key
+    left join released_attempts f on f.run_no = ${run} and f.module_no = ${module} and f.row_key = r.key
+    left join unsettled u on u.chain_no = ${chain} and u.module_no = ${module} and u.row_key = r.key
+    left join chain_rows c on c.chain_no = ${chain} and c.module_no = ${module} and c.row_key = r.key
+    order by r.at`)
+
+export type AdmittedRow = {
+  key: string
+  number: number | null
+  attempt: number
+  parent: string | null
+  target: string | null
+  witness: boolean
+  fresh: boolean
+}
+
+/** The rows stand in the meter from here; those that do already keep their place. */
+export const putAdmissions = (tx: Tx, {run, module, rows}: {run: number; module: number; rows: AdmittedRow[]}) =>
+  tx.query(sql.type(Empty)`
+    insert into admissions (run_no, module_no, row_key, last_attempt, parent_key)
+    select ${run}, ${module}, key, attempt, parent
+    from unnest(${column(rows, 'key', 'text')}, ${column(rows, 'attempt', 'int2')}, ${column(rows, 'parent', 'text')}) as r(key, attempt, parent)
+    order by key
+    on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt`)
+
+/** As which the run counts rows that are in the meter. */
+export const putOutcomes = (tx: Tx, {run, rows}: {run: number; rows: {module: number; key: string; outcome: number}[]}) =>
+  tx.query(sql.type(Empty)`
+    update admissions set outcome = r.outcome
+    from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'outcome', 'int2')}) as r(module, key, outcome)
+    where run_no = ${run} and module_no = r.module and row_key = r.key`)
+
+/** Rows that stand in the meter for an earlier send, and whose last one did not go out. */
+export const lowerAttempts = (tx: Tx, {run, rows}: {run: number; rows: {module: number; key: string}[]}) =>
+  tx.query(sql.type(Empty)`
+    update admissions set last_attempt = last_attempt - 1
+    from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}) as r(module, key)
+    where run_no = ${run} and module_no = r.module and row_key = r.key`)
+
+export type Send = {
+  run: number
+  batch: number
+  fence: number
+  module: number
+  flow: number | null
+  kind: number
+  write: string
+  rows: (AdmittedRow & {at: number})[]
+  answerSeconds: number
+}
+
+/** The intent: gone in the same transaction that writes down what came of it. */
+export const putSend = (tx: Tx, {run, batch, fence, module, flow, kind, write, rows, answerSeconds}: Send) =>
+  tx.query(sql.type(Empty)`
+    insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, fresh, write, item_ats,
+      sent_at, deadline_at)
+    values (${run}, ${batch}, ${fence}, ${flow ?? 0}, ${module}, ${kind}, ${column(rows, 'key', 'text')}, ${column(rows, 'number', 'int8')},
+      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'witness', 'bool')}, ${column(rows, 'fresh', 'bool')}, ${write},
+      ${column(rows, 'at', 'int2')}, lading_now(), lading_now() + make_interval(secs => ${answerSeconds}))`)
+
+/** Counts the fresh rows of a batch and renews the lease; the check on the table keeps the limit whatever happens. */
+export const moveHead = (tx: Tx, {run, fresh, leaseSeconds}: {run: number; fresh: number; leaseSeconds: number}) =>
+  tx.query(sql.type(Empty)`
+    update run_heads set counted = counted + ${fresh}, next_batch = next_batch + 1,
+      lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${leaseSeconds}))
+    where run_no = ${run}`)
+
+/** `outcome`: as which the run counts the row. */
+export type ReleasedRow = {module: number; key: string; attempt: number; outcome: number}
+
+/** The last attempt of rows that are not in the meter, so that the next one counts on. */
+export const putReleased = (tx: Tx, {run, rows}: {run: number; rows: ReleasedRow[]}) =>
+  tx.query(sql.type(Empty)`
+    insert into released_attempts (run_no, module_no, row_key, last_attempt, outcome)
+    select ${run}, module, key, attempt, outcome
+    from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'attempt', 'int2')},
+      ${column(rows, 'outcome', 'int2')}) as r(module, key, attempt, outcome)
+    order by module, key
+    on conflict (run_no, module_no, row_key) do update
+      set last_attempt = greatest(released_attempts.last_attempt, excluded.last_attempt), outcome = excluded.outcome`)
+
+/** Records that rows only matched and left as they were: no row takes one. What a row has already stays. */
+export const keepMatched = (
+  tx: Tx,
+  {run, chain, rows}: {run: number; chain: number; rows: {module: number; key: string; recordId: string}[]},
+) =>
+  tx.query(sql.type(Empty)`
+    insert into chain_rows (chain_no, module_no, row_key, record_id, how, run_no)
+    select ${chain}, module, key, record, ${HOW.matched}, ${run}
+    from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'recordId', 'text')}) as r(module, key, record)
+    order by module, key
+    on conflict (chain_no, module_no, row_key) do nothing`)
+
+const OutsideSend = z.object({
+  batch: z.number(),
+  flow: z.number(),
+  module: z.number(),
+  kind: z.number(),
+  keys: z.array(z.string()),
+  numbers: z.array(z.number().nullable()),
+  attempts: z.array(z.number()),
+  targets: z.array(z.string().nullable()),
+  witness: z.array(z.boolean()),
+  fresh: z.array(z.boolean()),
+  write: z.string(),
+  ats: z.array(z.number()),
+  dead: z.boolean(),
+})
+export type OutsideSend = z.infer<typeof OutsideSend>
+
+/** Batches in flight. `dead`: past the time by which their answer would have been written down. */
+export const listOutsideSends = (db: Db, run: number) =>
+  db.any(sql.type(OutsideSend)`
+    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,
+      fresh, write, item_ats as ats, deadline_at < lading_now() as dead
+    from sends where run_no = ${run} order by batch_no`)
+
+/** A batch whose answer has been settled, or which was never kept, is not there. */
+export const hasSend = (db: Db, {run, batch}: {run: number; batch: number}) =>
+  db.exists(sql.type(Empty)`select from sends where run_no = ${run} and batch_no = ${batch}`)
+
+const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'int8' | 'bool') =>
+  sql.array(
+    rows.map(row => row[name] as never),
+    type,
+  )

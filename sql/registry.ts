@@ -1,0 +1,93 @@
+import {z} from 'zod'
+import {type Db, type Pool, sql, type Tx} from './database.ts'
+
+const Version = z.object({version: z.number()})
+
+/** What is read in it is of one moment, whatever is written meanwhile. */
+export const readAtOnce = <T>(db: Pool, read: (tx: Tx) => Promise<T>): Promise<T> =>
+  db.transaction(async tx => {
+    await tx.query(sql.type(z.object({}))`set transaction isolation level repeatable read, read only`)
+    return read(tx)
+  })
+
+export const findRegistryVersion = (db: Db, org: string) =>
+  db.oneFirst(sql.type(Version)`select registry_version as version from orgs where id = ${org}`)
+
+/** The version, held to the end of the transaction: whoever writes configuration of the org takes turns here. Null for an org that is gone. */
+export const lockRegistryVersion = (tx: Tx, org: string) =>
+  tx.maybeOneFirst(sql.type(Version)`select registry_version as version from orgs where id = ${org} for no key update`)
+
+/** The next version, and the number it has. */
+export const raiseRegistryVersion = (tx: Tx, org: string) =>
+  tx.oneFirst(
+    sql.type(Version)`update orgs set registry_version = registry_version + 1 where id = ${org} returning registry_version as version`,
+  )
+
+const Settings = z.object({
+  dateFormat: z.string(),
+  timezone: z.string(),
+  expressionContext: z.record(z.string(), z.json()),
+  aiSamplePolicy: z.enum(['allow', 'masked', 'deny']),
+})
+export type SettingsRow = z.output<typeof Settings>
+
+/** Null while every setting is as it comes. */
+export const findSettings = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Settings)`
+    select date_format as "dateFormat", timezone, expression_context as "expressionContext", ai_sample_policy as "aiSamplePolicy"
+    from org_settings where org_id = ${org}`)
+
+export const keepSettings = (tx: Tx, org: string, {dateFormat, timezone, expressionContext, aiSamplePolicy}: SettingsRow) =>
+  tx.query(sql.type(z.object({}))`
+    insert into org_settings (org_id, date_format, timezone, expression_context, ai_sample_policy)
+    values (${org}, ${dateFormat}, ${timezone}, ${sql.jsonb(expressionContext)}, ${aiSamplePolicy})
+    on conflict (org_id) do update set date_format = excluded.date_format, timezone = excluded.timezone,
+      expression_context = excluded.expression_context, ai_sample_policy = excluded.ai_sample_policy`)
+
+export const findFollowsCrmRoles = (db: Db, org: string) =>
+  db.oneFirst(sql.type(z.object({follows: z.boolean()}))`select follows_crm_roles as follows from orgs where id = ${org}`)
+
+export const setFollowsCrmRoles = (tx: Tx, {org, follows}: {org: string; follows: boolean}) =>
+  tx.query(sql.type(z.object({}))`update orgs set follows_crm_roles = ${follows} where id = ${org}`)
+
+/** The org's connections on which writing is paused. */
+export const listPausedConnectors = (db: Db, org: string) =>
+  db.anyFirst(sql.type(z.object({id: z.string()}))`select id from connectors where org_id = ${org} and writes_paused order by id`)
+
+const objects = z.array(z.record(z.string(), z.json()))
+const CuratedModule = z.object({
+  key: z.string(),
+  apiName: z.string(),
+  connectorId: z.string(),
+  enabled: z.boolean(),
+  singular: z.string().nullable(),
+  order: z.number(),
+  uniqueFields: z.array(z.string()),
+  match: z.record(z.string(), z.json()).nullable(),
+  exclusions: z.array(z.string()),
+  seedMappings: objects,
+  annotations: objects,
+})
+export type CuratedModuleRow = z.output<typeof CuratedModule>
+
+/** In the order their records are made. */
+export const listCuratedModules = (db: Db, org: string) =>
+  db.any(sql.type(CuratedModule)`
+    select key, api_name as "apiName", connector_id as "connectorId", enabled, singular, position as "order",
+      unique_fields as "uniqueFields", match, exclusions, seed_mappings as "seedMappings", annotations
+    from curated_modules where org_id = ${org} order by position, key`)
+
+export const keepCuratedModules = (tx: Tx, org: string, modules: readonly CuratedModuleRow[]) =>
+  tx.query(sql.type(z.object({}))`
+    insert into curated_modules (org_id, key, connector_id, api_name, enabled, singular, position, unique_fields, match, exclusions,
+      seed_mappings, annotations)
+    select ${org}, key, "connectorId", "apiName", enabled, singular, "order", "uniqueFields", nullif(match, 'null'), exclusions,
+      "seedMappings", annotations
+    from jsonb_to_recordset(${sql.jsonb(modules)}) as given (key text, "connectorId" text, "apiName" text, enabled boolean, singular text,
+      "order" int, "uniqueFields" jsonb, match jsonb, exclusions jsonb, "seedMappings" jsonb, annotations jsonb)
+    on conflict (org_id, key) do update set enabled = excluded.enabled, singular = excluded.singular, position = excluded.position,
+      unique_fields = excluded.unique_fields, match = excluded.match, exclusions = excluded.exclusions,
+      seed_mappings = excluded.seed_mappings, annotations = excluded.annotations`)
+
+export const deleteCuratedModules = (tx: Tx, org: string, keys: readonly string[]) =>
+  tx.query(sql.type(z.object({}))`delete from curated_modules where org_id = ${org} and key = any(${sql.array([...keys], 'text')})`)

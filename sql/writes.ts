@@ -1,0 +1,122 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+/** One answer of the CRM, in the specification's words. `renews`: it names when its allowance is there again. */
+const Problem = z.object({crm: z.looseObject({}), renews: z.boolean()})
+export type Problem = z.infer<typeof Problem>
+
+const Write = z.object({
+  id: z.string(),
+  org: z.string(),
+  runNo: z.number(),
+  runId: z.string(),
+  connectorId: z.string(),
+  kind: z.enum(['create', 'update', 'replace', 'entries']),
+  request: z.unknown(),
+  problem: Problem.nullable(),
+  createdAt: z.string(),
+})
+export type Write = z.infer<typeof Write>
+export type WriteKind = Write['kind']
+
+export type NewWrite = {id: string; org: string; run: number; connector: string; kind: WriteKind; request: unknown}
+
+export const insertWrite = (tx: Tx, {id, org, run, connector, kind, request}: NewWrite) =>
+  tx.query(sql.type(Empty)`
+    insert into writes (id, org_id, run_no, connector_id, kind, request)
+    values (${id}, ${org}, ${run}, ${connector}, ${kind}, ${sql.jsonb(request as never)})`)
+
+export const findWrite = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Write)`
+    select w.id, w.org_id as org, run_no as "runNo", r.id as "runId", w.connector_id as "connectorId", kind, request, problem,
+      w.created_at as "createdAt"
+    from writes w join runs r using (run_no) where w.org_id = ${org} and w.id = ${id}`)
+
+/** What was to be written is not kept beyond its trial: only what became of it is. */
+export const dropRequest = (db: Db, id: string) => db.query(sql.type(Empty)`update writes set request = null where id = ${id}`)
+
+/** The items nothing is known of: nothing else of the request may be sent. */
+export const listOpenAts = (tx: Tx, id: string) =>
+  tx.anyFirst(sql.type(z.object({at: z.number()}))`select at from write_items where write = ${id} and result is null`)
+
+/** One answer of the CRM was every item's. */
+export const keepProblem = (db: Db, {id, problem}: {id: string; problem: Problem}) =>
+  db.query(sql.type(Empty)`update writes set problem = ${sql.jsonb(problem as never)} where id = ${id}`)
+
+const Named = z.object({writeId: z.string(), digest: z.instanceof(Buffer), result: z.unknown()})
+
+/** Items of this run that were named so before. The run is locked. */
+export const listNamedItems = (tx: Tx, {run, names}: {run: number; names: string[]}) =>
+  tx.any(sql.type(Named)`
+    select write_id as "writeId", digest, result from write_items
+    where run_no = ${run} and write_id = any(${sql.array(names, 'text')}) and not freed`)
+
+/** `freed`: its name is another item's, or nobody's. `rowKey`: what its answer calls it by. */
+export type NewItem = {at: number; rowKey: string | null; writeId: string | null; freed: boolean; digest: Buffer | null; result: unknown}
+
+export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: number; items: NewItem[]}) =>
+  tx.query(sql.type(Empty)`
+    insert into write_items (write, at, run_no, row_key, write_id, freed, digest, result)
+    select ${write}, at, ${run}, row_key, write_id, freed, decode(digest, 'hex'), result
+    from unnest(${column(items, 'at', 'int2')}, ${column(items, 'rowKey', 'text')}, ${column(items, 'writeId', 'text')},
+      ${column(items, 'freed', 'bool')}, ${sql.array(
+        items.map(({digest}) => digest?.toString('hex') ?? null),
+        'text',
+      )}, ${sql.array(
+        items.map(({result}) => (result === undefined || result === null ? null : JSON.stringify(result))),
+        'jsonb',
+      )}) as i(at, row_key, write_id, freed, digest, result)`)
+
+export type ItemResult = {at: number; result: object; again: boolean}
+
+/**
+ * Writes down what became of items. `again`: nothing was done and the same may be asked once more, so the item gives up its name.
+ */
+export const keepResults = (db: Db, {write, results}: {write: string; results: ItemResult[]}) =>
+  db.query(sql.type(Empty)`
+    update write_items i set result = r.result, freed = i.freed or r.again
+    from unnest(${column(results, 'at', 'int2')}, ${sql.array(
+      results.map(({result}) => JSON.stringify(result)),
+      'jsonb',
+    )}, ${column(results, 'again', 'bool')}) as r(at, result, again)
+    where i.write = ${write} and i.at = r.at and i.result is null`)
+
+/** Every item nothing is known of and nothing is in flight of: it was not sent, and is not going to be. */
+export const keepUnsent = (tx: Tx, {write, result}: {write: string; result: object}) =>
+  tx.query(sql.type(Empty)`
+    update write_items i set result = ${sql.jsonb(result as never)}, freed = true
+    where write = ${write} and result is null and not exists (select from sends s where s.write = i.write and i.at = any(s.item_ats))`)
+
+const Item = z.object({at: z.number(), rowKey: z.string().nullable(), writeId: z.string().nullable(), result: z.unknown()})
+export type Item = z.infer<typeof Item>
+
+/** Every item in the order sent; `result` is null while nothing is known of it. */
+export const listResults = (db: Db, write: string) =>
+  db.any(sql.type(Item)`
+    select at, row_key as "rowKey", write_id as "writeId", result from write_items where write = ${write} order by at`)
+
+/** Requests whose job cannot be under way any more, and some of whose items nothing is known of. */
+export const listAbandoned = (db: Db, {seconds, limit}: {seconds: number; limit: number}) =>
+  db.any(sql.type(z.object({id: z.string(), org: z.string(), runId: z.string()}))`
+    select w.id, w.org_id as org, r.id as "runId" from writes w join runs r using (run_no)
+    where w.id in (select write from write_items where result is null) and w.created_at < lading_now() - make_interval(secs => ${seconds})
+    order by w.created_at limit ${limit}`)
+
+/** Of runs that ended so long ago that nobody asks any more what became of it. Answers how many went. */
+export const deleteOldWrites = async (db: Db, {days, limit}: {days: number; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    delete from writes where id in (
+      select w.id from writes w join runs r using (run_no)
+      where w.created_at < lading_now() - make_interval(days => ${days}) and r.state = 'ended'
+        and r.ended_at < lading_now() - make_interval(days => ${days})
+      order by w.created_at limit ${limit})`)
+  return rowCount
+}
+
+const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'bool') =>
+  sql.array(
+    rows.map(row => row[name] as never),
+    type,
+  )

@@ -1,0 +1,192 @@
+import anyTest, {type TestFn} from 'ava'
+import {newId} from '../../shared/ids.ts'
+import {sql} from '../../sql/database.ts'
+import {openOrg} from '../importing.ts'
+import type {FaultSpec} from '../simulators/crm/faults.ts'
+import {
+  authorise,
+  calls,
+  closeRun,
+  endRun,
+  type Here,
+  importRun,
+  lose,
+  make,
+  openHere,
+  see,
+  send,
+  settleDown,
+  stopRun,
+  take,
+  taken,
+} from '../taking.ts'
+
+const test = anyTest.serial as TestFn<Here>
+
+test.before(async t => void Object.assign(t.context, await openHere(t)))
+test.beforeEach(t => settleDown(t.context))
+
+test('ended: the run has ended, closes, or no longer holds its import; the CRM is not asked', async t => {
+  const here = t.context
+  const record = make(here)
+  here.world.crm.clearJournal()
+  const ended = await authorise(here)
+  await lose(here, ended)
+  await endRun(here, ended)
+  t.is(await taken(here, {run: ended, record}), 'ended')
+
+  const closing = await authorise(here)
+  await lose(here, closing)
+  await closeRun(here, closing)
+  t.is(await taken(here, {run: closing, record}), 'ended')
+
+  const {run: lapsed} = await importRun(here)
+  await lose(here, lapsed)
+  await here.world.ahead('10 minutes')
+  t.is(await taken(here, {run: lapsed, record}), 'ended')
+  t.deepEqual(calls(here), [])
+  for (const run of [ended, closing, lapsed]) t.like(await see(here, run), {log: {length: 2}, takes: []})
+})
+
+test('a run of no import holds nothing that could lapse', async t => {
+  const here = t.context
+  const run = await authorise(here)
+  await lose(here, run)
+  await here.world.ahead('10 minutes')
+  t.true(await taken(here, {run, record: make(here)}))
+})
+
+test('a stopped run takes nothing, and says what stopped it', async t => {
+  const here = t.context
+  const run = await authorise(here)
+  await lose(here, run)
+  await stopRun(here, run)
+  const {status, body} = await take(here, {run, record: make(here)})
+  t.is(status, 403)
+  t.like(body, {
+    code: 'RUN_STOPPED',
+    stop: {stopped: 'LIMIT_ROWS_PER_RUN', stoppedBy: 'declaration', rowsPerRun: 1_000, rowsWrittenTotal: 5},
+  })
+  await endRun(here, run)
+  t.is(await taken(here, {run, record: absent}), 'ended', 'told before')
+})
+
+const absent = '4400001000000999999'
+
+test('no run or row key, or what the body does not have', async t => {
+  const {org} = t.context
+  const path = `/orgs/${org.org}/connectors/${org.connector}/records/Accounts/${absent}/made`
+  const good = {runId: await authorise(t.context), rowKey: 'r1'}
+  const bad = [
+    {},
+    {runId: good.runId},
+    {rowKey: 'r1'},
+    {...good, rowKey: ''},
+    {...good, runId: ''},
+    {...good, keys: ['x']},
+    {...good, x: 1},
+  ]
+  for (const body of bad) t.like(await org.call('POST', path, body), {status: 400, body: {code: 'INVALID'}}, JSON.stringify(body))
+})
+
+test('refusals come in the house’s order', async t => {
+  const here = t.context
+  const run = await authorise(here)
+  const bare = {run, record: absent}
+  const code = async (asked: Parameters<typeof take>[1], call = here.org.call) => {
+    const {status, body} = await take(here, asked, call)
+    return `${status} ${body.code ?? body.why}`
+  }
+  const {token} = await here.world.makeOrg({org: here.org.org, role: 'operator'})
+  const stranger = here.world.as(token)
+  t.is(await code({...bare, run: 'none', connector: newId('con'), module: 'Nothings'}), '404 NOT_FOUND')
+  t.is(await code({...bare, run: 'none', module: 'Nothings'}), '404 MODULE_NOT_FOUND')
+  const subform = await take(here, {...bare, run: 'none', module: 'Order_Lines'})
+  t.like(subform, {status: 400, body: {code: 'SUBFORM_NOT_WRITABLE', written: false}})
+  t.is(await code({...bare, run: 'none'}), '404 RUN_NOT_FOUND')
+  const session = await here.world.signIn()
+  const second = await here.world.connect(session, {user: 'ben@example.org', name: 'Another'})
+  await here.org.call('POST', `/orgs/${here.org.org}/discovery/run`, {connectorId: second}, {prefer: 'wait=30'})
+  t.is(await code({...bare, connector: second}, stranger), '403 NOT_YOUR_RUN')
+  await send(here, run)
+  await closeRun(here, run)
+  t.is(await code({...bare, connector: second}), '409 RUN_CONNECTOR_MISMATCH')
+  await stopRun(here, await authorise(here))
+  t.is(await code(bare), '200 ended')
+})
+
+test('a run the service’s own engine carries is not another’s to take under; once it has ended, that is told', async t => {
+  const here = t.context
+  const run = await authorise(here)
+  await here.world.db.query(sql.unsafe`update runs set engine = 'worker', state = 'writing' where id = ${run}`)
+  t.like(await take(here, {run, record: absent}), {status: 409, body: {code: 'RUN_USED'}})
+  await here.world.db.query(sql.unsafe`update runs set state = 'ended' where id = ${run}`)
+  t.is(await taken(here, {run, record: absent}), 'ended')
+})
+
+test('an admin takes under another’s run, and another org’s run is none', async t => {
+  const here = t.context
+  const {token} = await here.world.makeOrg({org: here.org.org, role: 'admin'})
+  const run = await authorise(here)
+  t.like(await take(here, {run, record: make(here)}, here.world.as(token)), {status: 200, body: {taken: true}})
+  const other = await openOrg(here.world, 'zoe@other.example')
+  const foreign = {...here, org: other}
+  const theirs = await authorise(foreign)
+  const answers = [await take(here, {run: theirs, record: absent}), await take(here, {run: newId('run'), record: absent})]
+  t.deepEqual(answers[0]!.body, answers[1]!.body)
+  t.is(answers[0]!.status, 404)
+  const unknown = [await take(here, {run, record: makeIn(here, 'other'), row: 'r2'}), await take(here, {run, record: absent, row: 'r2'})]
+  t.deepEqual(unknown[0]!.text, unknown[1]!.text)
+  t.deepEqual(unknown[0]!.body, {taken: false, why: 'gone'})
+  t.like(await take(here, {run, record: absent}, other.call), {status: 403, body: {code: 'OTHER_ORG'}})
+})
+
+const makeIn = ({world}: Here, org: string) => String(world.crm.create(org, 'Accounts', [{Account_Name: 'Theirs'}])[0]!.details.id)
+
+const record = {module: 'Accounts'}
+const user = {path: '/crm/v8/users'}
+const scope = {type: 'answer', status: 401, body: {code: 'OAUTH_SCOPE_MISMATCH', details: {}, message: 'no', status: 'error'}} as const
+const faults: [string, FaultSpec['action'], object][] = [
+  ['a scope it lacks', scope, {status: 502, body: {crm: {code: 'OAUTH_SCOPE_MISMATCH', status: 401, unanswered: false}}}],
+  ['the spent day', {type: 'rateLimit', credits: 0}, {status: 429, body: {crm: {quotaSpent: true, rateLimited: true, retryable: false}}}],
+  [
+    'too many calls',
+    {type: 'rateLimit', retryAfter: 3},
+    {status: 502, body: {crm: {rateLimited: true, unanswered: false, retryAfterMs: 3000}}},
+  ],
+  ['its own failure', {type: 'status5xxBefore', status: 500}, {status: 502, body: {crm: {status: 500, unanswered: true}}}],
+  ['a lost connection', 'dropAfter', {status: 502, body: {crm: {status: null, unanswered: true}}}],
+]
+for (const [what, action, relayed] of faults) {
+  for (const [which, match] of Object.entries({record, user})) {
+    test(`${what} on the read of the ${which} is relayed, and the record is free again`, async t => {
+      const here = t.context
+      const run = await authorise(here)
+      await lose(here, run)
+      const wanted = make(here)
+      here.world.crm.faults.add({match, action})
+      t.like(await take(here, {run, record: wanted}), relayed)
+      t.like(await see(here, run), {takes: [], log: {length: 2}})
+      await settleAllowance(here)
+      t.true(await taken(here, {run, record: wanted, row: 'r2'}))
+    })
+  }
+}
+const settleAllowance = ({world}: Here) => world.db.query(sql.unsafe`delete from crm_allowances`)
+
+test('a token that has died is renewed on the way', async t => {
+  const here = t.context
+  const run = await authorise(here)
+  here.world.crm.faults.add({match: record, action: 'expireToken'})
+  t.true(await taken(here, {run, record: make(here)}))
+})
+
+test('our own refusals before a call, too', async t => {
+  const here = t.context
+  const run = await authorise(here)
+  const wanted = make(here)
+  here.world.crm.faults.add({match: record, action: {type: 'rateLimit', credits: 0}})
+  await take(here, {run, record: wanted})
+  t.like(await take(here, {run, record: wanted}), {status: 429, body: {code: 'DAILY_ALLOWANCE_SPENT', crm: undefined}})
+  t.deepEqual((await see(here, run)).takes, [])
+})

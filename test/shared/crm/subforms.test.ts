@@ -1,0 +1,124 @@
+import anyTest, {type TestFn} from 'ava'
+import type {Connection, CrmError} from '../../../shared/crm/crm.ts'
+import {sql} from '../../../sql/database.ts'
+import {type Place, place} from './place.ts'
+
+/** The rows of a parent, over a real socket. The stand-in's faults and switches are one place's: the tests take turns. */
+type Here = {place: Place; connection: Connection}
+const test = anyTest.serial as TestFn<Here>
+
+anyTest.before(async t => {
+  const context = t.context as Here
+  context.place = await place(t, {environment: {CRM_TIMEOUT_SECONDS: '2'}})
+  context.connection = await context.place.crm.open(await context.place.connect())
+})
+anyTest.beforeEach(async t => {
+  const {place} = t.context as Here
+  place.standIn.clear()
+  place.standIn.setSwitches({subformRowsRead: null, cutSubforms: false})
+  await place.db.query(sql.unsafe`delete from crm_allowances`)
+})
+
+const lines = {field: 'Order_Lines', child: 'Order_Lines'}
+const makeOrder = ({standIn}: Place, count: number) => {
+  const rows = Array.from({length: count}, (_, n) => ({Product: `Old ${n + 1}`}))
+  return standIn.create('example', 'Orders', [{Name: 'An order', Order_Lines: rows}])[0]!.details.id as string
+}
+const rowsOf = ({standIn}: Place, id: string): any[] => standIn.record('example', 'Orders', id)!.Order_Lines
+const productsOf = (here: Place, id: string) => rowsOf(here, id).map(row => row.Product)
+const adds = (...products: string[]) => products.map(Product => ({Product}))
+
+test('the ids of a parent’s rows are read; null where there is no such parent', async t => {
+  const {place, connection} = t.context
+  const id = makeOrder(place, 3)
+  t.deepEqual(
+    await connection.readRowIds('Orders', id, lines),
+    rowsOf(place, id).map(row => row.id),
+  )
+  t.deepEqual(await connection.readRowIds('Orders', makeOrder(place, 0), lines), [])
+  t.is(await connection.readRowIds('Orders', '4400000000999999999', lines), null)
+})
+
+test('rows a single read leaves out are paged through their own module', async t => {
+  const {place, connection} = t.context
+  const [id, other] = [makeOrder(place, 450), makeOrder(place, 2)]
+  const all = rowsOf(place, id).map(row => row.id)
+  place.standIn.setSwitches({subformRowsRead: 100})
+  t.deepEqual(new Set(await connection.readRowIds('Orders', id, lines)), new Set(all))
+  t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 3)
+  t.is((await connection.readRowIds('Orders', other, lines))!.length, 2, 'nothing is paged that was told whole')
+  t.is(place.standIn.journal({path: '/crm/v8/coql'}).length, 3)
+})
+
+test('an answer that does not say which rows there are is none', async t => {
+  const {place, connection} = t.context
+  const id = makeOrder(place, 1)
+  for (const data of [[{id}], [{id, Order_Lines: [{Product: 'without an id'}]}], [{id, Order_Lines: 'all'}]]) {
+    place.standIn.faults.add({match: {method: 'GET', module: 'Orders'}, action: {type: 'answer', status: 200, body: {data}}})
+    const error = await t.throwsAsync<CrmError>(connection.readRowIds('Orders', id, lines))
+    t.true(error!.crm.unanswered)
+  }
+  place.standIn.faults.add({
+    match: {method: 'GET', module: 'Orders'},
+    action: {type: 'answer', status: 200, body: {data: [{id, Order_Lines: null}]}},
+  })
+  t.deepEqual(await connection.readRowIds('Orders', id, lines), [])
+})
+
+test('rows are replaced in one request: the old ones first, named, then the new ones', async t => {
+  const {place, connection} = t.context
+  const [one, other] = [makeOrder(place, 2), makeOrder(place, 1)]
+  const parents = await Promise.all(
+    [one, other].map(async (id, n) => {
+      const deletes = (await connection.readRowIds('Orders', id, lines))!
+      return {id, field: 'Order_Lines', deletes, adds: adds(`A${n}`, `B${n}`)}
+    }),
+  )
+  place.standIn.clearJournal()
+  const {results} = await connection.replaceRows('Orders', parents, {})
+  t.deepEqual(results, [
+    {ok: true, recordId: one},
+    {ok: true, recordId: other},
+  ])
+  const [put, ...more] = place.standIn.journal()
+  t.is(more.length, 0)
+  t.deepEqual(put!.body, {
+    data: parents.map(({id, deletes, adds}) => ({id, Order_Lines: [...deletes.map(row => ({id: row, _delete: null})), ...adds]})),
+    trigger: [],
+  })
+  t.deepEqual(
+    [productsOf(place, one), productsOf(place, other)],
+    [
+      ['A0', 'B0'],
+      ['A1', 'B1'],
+    ],
+  )
+})
+
+test('a refused row leaves all of its parent as it was, and the other parents are done', async t => {
+  const {place, connection} = t.context
+  const [bad, good] = [makeOrder(place, 1), makeOrder(place, 1)]
+  const replacement = async (id: string, rows: object[]) => ({
+    ...{id, field: 'Order_Lines', adds: rows as Record<string, unknown>[]},
+    deletes: (await connection.readRowIds('Orders', id, lines))!,
+  })
+  const parents = [await replacement(bad, [...adds('A'), {Product: 'B', Quantity: 'many'}]), await replacement(good, adds('C'))]
+  const {results} = await connection.replaceRows('Orders', parents, {automations: true})
+  t.like(results[0], {
+    ok: false,
+    sent: true,
+    crm: {code: 'INVALID_DATA', unanswered: false, details: {json_path: '$.data[0].Order_Lines[2].Quantity'}},
+  })
+  t.deepEqual(results[1], {ok: true, recordId: good})
+  t.deepEqual([productsOf(place, bad), productsOf(place, good)], [['Old 1'], ['C']])
+  t.false('trigger' in place.standIn.journal({method: 'PUT'})[0]!.body)
+})
+
+test('an answer that never came is every parent’s', async t => {
+  const {place, connection} = t.context
+  const id = makeOrder(place, 0)
+  place.standIn.faults.add({match: {method: 'PUT', module: 'Orders'}, action: 'dropAfter'})
+  const {results} = await connection.replaceRows('Orders', [{id, field: 'Order_Lines', deletes: [], adds: adds('A')}], {})
+  t.like(results[0], {ok: false, sent: true, crm: {unanswered: true, code: null}})
+  t.deepEqual(productsOf(place, id), ['A'])
+})

@@ -1,0 +1,135 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {findIssues, RegistryDocument} from '../../../shared/registry/document.ts'
+import {anyRegistry} from '../../registering.ts'
+
+const settings = {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'}
+const leads = {
+  ...{key: 'leads', apiName: 'Leads', connectorId: 'con_a', enabled: true, singular: null, order: 1, uniqueFields: [], match: null},
+  ...{exclusions: [], seedMappings: []},
+}
+const good = {settings, writing: {}, modules: [leads], fields: {leads: [{apiName: 'Email', pii: true}]}}
+
+/** Each with the one place its issues point at. */
+const bad: [string, unknown, (string | number)[]][] = [
+  ['no object', 7, []],
+  ['null', null, []],
+  ['a list', [], []],
+  ['a key nobody knows', {...good, extra: 1}, []],
+  ['no settings', {...good, settings: undefined}, ['settings']],
+  ['a setting nobody knows', {...good, settings: {...settings, colour: 'red'}}, ['settings']],
+  ['a date format without a year', {...good, settings: {...settings, dateFormat: 'dd.MM'}}, ['settings', 'dateFormat']],
+  ['a time zone nobody knows', {...good, settings: {...settings, timezone: 'Mars/Olympus'}}, ['settings', 'timezone']],
+  ['an offset for a time zone', {...good, settings: {...settings, timezone: '+02:00'}}, ['settings', 'timezone']],
+  ['a policy nobody knows', {...good, settings: {...settings, aiSamplePolicy: 'all'}}, ['settings', 'aiSamplePolicy']],
+  ['a context that is a list', {...good, settings: {...settings, expressionContext: []}}, ['settings', 'expressionContext']],
+  [
+    'a context of 65 KiB',
+    {...good, settings: {...settings, expressionContext: {a: 'x'.repeat(65 * 1024)}}},
+    ['settings', 'expressionContext'],
+  ],
+  ['a connection that is not paused', {...good, writing: {con_a: {paused: false}}}, ['writing', 'con_a', 'paused']],
+  ['a module without a value', {...good, modules: [{...leads, enabled: undefined}]}, ['modules', 0, 'enabled']],
+  ['a key with a dot', {...good, modules: [{...leads, key: 'a.b'}], fields: {}}, ['modules', 0, 'key']],
+  ['a key with underscores in front', {...good, modules: [{...leads, key: '__proto__'}], fields: {}}, ['modules', 0, 'key']],
+  ['a key twice', {...good, modules: [leads, {...leads, apiName: 'Deals', order: 2}]}, ['modules', 1, 'key']],
+  ['a module twice', {...good, modules: [leads, {...leads, key: 'other', order: 2}]}, ['modules', 1, 'apiName']],
+  ['an order that stands still', {...good, modules: [leads, {...leads, key: 'b', apiName: 'B'}]}, ['modules', 1, 'order']],
+  [
+    'a mapping of no mode',
+    {...good, modules: [{...leads, seedMappings: [{field: 'A', mode: 'x'}]}]},
+    ['modules', 0, 'seedMappings', 0, 'mode'],
+  ],
+  ['a match by nothing', {...good, modules: [{...leads, match: {by: []}}]}, ['modules', 0, 'match', 'by']],
+  ['fields of no module', {...good, modules: []}, ['fields', 'leads']],
+  ['fields that are no list', {...good, fields: {leads: {}}}, ['fields', 'leads']],
+  ['fields without any', {...good, fields: {leads: []}}, ['fields', 'leads']],
+  ['an annotation without a name', {...good, fields: {leads: [{pii: true}]}}, ['fields', 'leads', 0, 'apiName']],
+  ['an annotation of no name', {...good, fields: {leads: [{apiName: ''}]}}, ['fields', 'leads', 0, 'apiName']],
+  ['an annotation twice', {...good, fields: {leads: [{apiName: 'A'}, {apiName: 'A'}]}}, ['fields', 'leads', 1, 'apiName']],
+  ['an example that is a number', {...good, fields: {leads: [{apiName: 'A', examples: ['a', 7]}]}}, ['fields', 'leads', 0, 'examples', 1]],
+  [
+    'a patch at no time',
+    {...good, fields: {leads: [{apiName: 'A', defaultMapping: {patch: {when: ['never']}}}]}},
+    ['fields', 'leads', 0, 'defaultMapping', 'patch', 'when', 0],
+  ],
+]
+
+for (const [what, document, place] of bad)
+  test(`refused at its place: ${what}`, t => {
+    const issues = findIssues(document)
+    t.deepEqual(
+      issues.map(({path}) => path),
+      [place],
+      JSON.stringify(issues),
+    )
+    t.true(issues.every(({message}) => message.length > 0))
+  })
+
+test('a good one is taken as it is, with or without a version', t => {
+  t.deepEqual(findIssues(good), [])
+  t.deepEqual(RegistryDocument.parse({...good, version: 3}), {...good, version: 3} as never)
+})
+
+/** Breaks one value somewhere in a registry that has none broken. Answers where. */
+const spoil = (registry: any, pick: number, junk: unknown): (string | number)[] | null => {
+  const places: [any, string | number, (string | number)[]][] = []
+  const walk = (value: any, path: (string | number)[]) => {
+    for (const key of Array.isArray(value) ? value.keys() : Object.keys(value ?? {})) {
+      // What expressions see may be any JSON.
+      if (key === 'expressionContext') continue
+      places.push([value, key, [...path, key]])
+      if (typeof value[key] === 'object') walk(value[key], [...path, key])
+    }
+  }
+  walk(registry, [])
+  const place = places[pick % places.length]
+  if (!place) return null
+  place[0][place[1]] = junk
+  return place[2]
+}
+
+test('whatever is broken, some issue points at it or into it', t => {
+  const junk = fc.constantFrom<unknown>({junk: 1}, [[]], 1.5, Number.MAX_SAFE_INTEGER)
+  fc.assert(
+    fc.property(anyRegistry(['con_a']), fc.nat(), junk, (registry, pick, value) => {
+      const broken = structuredClone(registry)
+      const place = spoil(broken, pick, value)!
+      const issues = findIssues(broken)
+      // A number may be another order; then all it can contradict is the order after it.
+      if (place.at(-1) === 'order' && typeof value === 'number' && Number.isInteger(value) && issues.length === 0) return
+      t.true(issues.length > 0, JSON.stringify(place))
+      const isThere = ({path}: {path: (string | number)[]}) => place.every((step, at) => at >= path.length || path[at] === step)
+      t.true(issues.some(isThere), `${JSON.stringify(place)} is not among ${JSON.stringify(issues)}`)
+    }),
+    {numRuns: 500},
+  )
+})
+
+const mebibyte = 1024 ** 2
+const hostile: [string, unknown][] = [
+  ['modules that are numbers', {...good, modules: Array.from({length: mebibyte / 2}, () => 1)}],
+  ['annotations that are numbers', {...good, fields: {leads: Array.from({length: mebibyte / 2}, () => 1)}}],
+  ['fields of a hundred thousand modules', {...good, fields: Object.fromEntries(Array.from({length: 100_000}, (_, n) => [`m${n}`, 1]))}],
+  ['many keys nobody knows', Object.fromEntries(Array.from({length: 100_000}, (_, n) => [`m${n}`, 1]))],
+  ['many paused connections', {...good, writing: Object.fromEntries(Array.from({length: 100_000}, (_, n) => [`c${n}`, 1]))}],
+  [
+    'as many annotations as fit, half of them repeated',
+    {
+      ...good,
+      modules: Array.from({length: 40}, (_, n) => ({...leads, key: `m${n}`, apiName: `M${n}`, order: n + 1})),
+      fields: Object.fromEntries(
+        Array.from({length: 40}, (_, n) => [`m${n}`, Array.from({length: 1000}, (_, m) => ({apiName: `f${m % 500}`}))]),
+      ),
+    },
+  ],
+]
+for (const [what, document] of hostile)
+  test(`bounded in time and in what it tells: ${what}`, t => {
+    const started = performance.now()
+    const issues = findIssues(document)
+    const ms = performance.now() - started
+    t.true(issues.length > 0 && issues.length <= 100)
+    t.true(JSON.stringify(issues).length < 100_000)
+    t.true(ms < 1500, `${ms} ms`)
+  })

@@ -1,0 +1,119 @@
+import {createServer, type IncomingMessage, type ServerResponse} from 'node:http'
+import type {AddressInfo} from 'node:net'
+
+type Stored = Record<string, unknown>
+type Asked = {method: string; path: string; query: Record<string, string>; headers: IncomingMessage['headers']; body: any}
+type Fault = {
+  method?: string
+  times?: number
+  /** `answer`: instead of doing it. `drop`: before anything is done, or after. `refuse`: the records whose `field` has `value`. */
+  action:
+    | {type: 'answer'; status: number; headers?: Record<string, string>; body?: unknown}
+    | {type: 'drop'; when: 'before' | 'after'}
+    | {type: 'refuse'; field: string; value: unknown; error: object}
+}
+
+type Options = {
+  /** The paths there are, with the key ids stand under and the fields no two records may share a value of. */
+  collections: Record<string, {idField: string; unique?: string[]}>
+  /** Every request has to carry this header. */
+  auth?: {header: string; value: string}
+}
+
+/** A plain REST destination: state in memory, real HTTP on the loopback, faults on request. Knows nothing of the service. */
+export const startGeneric = async ({collections, auth}: Options) => {
+  const store = openStore(collections)
+  const journal: Asked[] = []
+  const faults: Fault[] = []
+
+  const perform = (asked: Asked, fault: Fault['action'] | undefined) => {
+    if (auth && asked.headers[auth.header] !== auth.value) return {status: 401, body: {code: 'UNAUTHORISED', message: 'Who are you?'}}
+    if (!(asked.path in collections)) return {status: 404, body: {code: 'NOT_FOUND', message: 'There is nothing here'}}
+    if (fault?.type === 'answer') return fault
+    return asked.method === 'GET' ? store.read(asked) : store.write(asked, fault)
+  }
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const asked = await readRequest(incoming)
+    journal.push(asked)
+    const fault = takeFault(faults, asked.method)
+    if (fault?.type === 'drop' && fault.when === 'before') return void incoming.socket.destroy()
+    const answer = perform(asked, fault)
+    if (fault?.type === 'drop') return void incoming.socket.destroy()
+    outgoing.writeHead(answer.status, {'content-type': 'application/json', ...('headers' in answer && answer.headers)})
+    outgoing.end(answer.body === undefined ? '' : JSON.stringify(answer.body))
+  }
+
+  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    records: store.all,
+    journal: (method?: string) => journal.filter(asked => method === undefined || asked.method === method),
+    fail: (fault: Fault) => void faults.push(fault),
+    clear: () => {
+      faults.length = 0
+      journal.length = 0
+    },
+    async stop() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+export type GenericStandIn = Awaited<ReturnType<typeof startGeneric>>
+
+const readRequest = async (incoming: IncomingMessage): Promise<Asked> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk)
+  const text = Buffer.concat(chunks).toString('utf8')
+  const {pathname, searchParams} = new URL(incoming.url!, 'http://stand-in')
+  const query = Object.fromEntries(searchParams)
+  return {method: incoming.method!, path: pathname, query, headers: incoming.headers, body: text === '' ? null : JSON.parse(text)}
+}
+
+const takeFault = (faults: Fault[], method: string) => {
+  const at = faults.findIndex(fault => fault.method === undefined || fault.method === method)
+  const fault = faults[at]
+  if (fault && (fault.times = (fault.times ?? 1) - 1) === 0) faults.splice(at, 1)
+  return fault?.action
+}
+
+const openStore = (collections: Options['collections']) => {
+  const stored = new Map(Object.keys(collections).map(path => [path, new Map<string, Stored>()]))
+  let made = 0
+
+  const findTwin = (path: string, record: Stored, own: string) =>
+    [...stored.get(path)!].find(
+      ([id, other]) =>
+        id !== own && (collections[path]!.unique ?? []).some(field => record[field] != null && record[field] === other[field]),
+    )
+
+  const put = ({method, path}: Asked, given: Stored) => {
+    const {idField} = collections[path]!
+    const records = stored.get(path)!
+    const id = method === 'POST' ? `c-${++made}` : String(given[idField])
+    if (method === 'PATCH' && !records.has(id)) return {error: {code: 'NO_SUCH_RECORD', message: 'There is none of this id'}}
+    const twin = findTwin(path, given, id)
+    if (twin) return {error: {code: 'DUPLICATE_DATA', message: 'Another record has this value', details: {id: twin[0]}}}
+    records.set(id, {...records.get(id), ...given, [idField]: id})
+    return {id}
+  }
+
+  return {
+    all: (path: string): Stored[] => [...stored.get(path)!.values()],
+    write(asked: Asked, fault: Fault['action'] | undefined) {
+      const results = (asked.body as Stored[]).map(given =>
+        fault?.type === 'refuse' && given[fault.field] === fault.value ? {error: fault.error} : put(asked, given),
+      )
+      return {status: asked.method === 'POST' ? 201 : 200, body: {results}}
+    },
+    read({path, query: {ids, ...values}}: Asked) {
+      const wanted = ids?.split(',')
+      const isWanted = (record: Stored) =>
+        (!wanted || wanted.includes(String(record[collections[path]!.idField]))) &&
+        Object.entries(values).every(([field, value]) => String(record[field]) === value)
+      return {status: 200, body: {records: [...stored.get(path)!.values()].filter(isWanted)}}
+    },
+  }
+}

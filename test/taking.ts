@@ -1,0 +1,114 @@
+import {newId} from '../shared/ids.ts'
+import {endOutside, lockStanding, openOutside} from '../shared/runs/outside.ts'
+import {limitStop} from '../shared/runs/stop.ts'
+import {admitUnits, WRITE_KINDS} from '../shared/writes/admit.ts'
+import {type End, settleBatch} from '../shared/writes/settle.ts'
+import {sql, type Tx} from '../sql/database.ts'
+import {closeOutsideRun, numberName, type StandingRun} from '../sql/outside-runs.ts'
+import {writeStop} from '../sql/run-heads.ts'
+import {insertWrite} from '../sql/writes.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport} from './importing.ts'
+import {type World, world} from './world.ts'
+
+/** One CRM org and its clock, and ours: the tests of a file take turns. */
+export type Here = {world: World; org: Org}
+
+export const openHere = async (t: Parameters<typeof world>[0]): Promise<Here> => {
+  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '10'}})
+  return {world: here, org: await openOrg(here)}
+}
+
+/** As it was at the start. */
+export const settleDown = async ({world: {db, crm, ahead}}: Here) => {
+  crm.clear()
+  crm.clock.unfreeze()
+  crm.clock.set(Date.now())
+  await ahead('0 seconds')
+  await db.query(sql.unsafe`delete from crm_allowances`)
+}
+
+export const authorise = async ({org}: Here, more: object = {connectorId: org.connector}): Promise<string> =>
+  (await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1_000, ...more}), 200)).runId
+
+/** A run of an import of its own. */
+export const importRun = async (here: Here) => {
+  const {path} = await prepareImport(here.org, {csv: accountRows(1), flow: accounts})
+  const run = await authorise(here, {importId: path.split('/')[4]})
+  return {run, path: `${path}/runs/${run}`}
+}
+
+const change = ({world: {db}, org}: Here, run: string, how: (tx: Tx, standing: StandingRun) => Promise<unknown>) =>
+  db.transaction(async tx => how(tx, await lockStanding(tx, org.org, run)))
+export const stopRun = (here: Here, run: string) =>
+  change(here, run, (tx, standing) => writeStop(tx, {run: standing.no, stop: limitStop({...standing, counted: 5})}))
+export const endRun = (here: Here, run: string) => change(here, run, (tx, standing) => endOutside(tx, standing, {outcome: null}))
+export const closeRun = (here: Here, run: string) => change(here, run, (tx, {no}) => closeOutsideRun(tx, {no, outcome: null}))
+
+/** An account somebody makes at the CRM now; answers its id. `as` is the connection's own user unless told otherwise. */
+export const make = ({world}: Here, {as = 'ana@example.org', number = newId('req')} = {}) =>
+  String(world.crm.create('example', 'Accounts', [{Account_Name: 'Acme', Account_Number: number}], {as})[0]!.details.id)
+
+export type Asked = {run: string; row?: string; record: string; module?: string; connector?: string; keys?: object}
+
+export const take = ({org}: Here, asked: Asked, call = org.call) => {
+  const {run, row = 'r1', record, module = 'Accounts', connector = org.connector, keys} = asked
+  const body = {runId: run, rowKey: row, ...(keys && {keys})}
+  return call('POST', `/orgs/${org.org}/connectors/${connector}/records/${module}/${record}/made`, body)
+}
+
+/** `true`, or why not. */
+export const taken = async (here: Here, asked: Asked): Promise<true | string> => {
+  const {taken, why} = await ok(take(here, asked), 200)
+  return taken || why
+}
+
+type Sent = {row?: string; number?: number; flowId?: string; target?: string}
+
+/** Sends a row as a record route's worker does, without the CRM; what it answers settles the send. */
+export const send = async ({world: {db}, org}: Here, run: string, {row = 'r1', number, flowId, target}: Sent = {}) => {
+  const kind = target === undefined ? 'create' : 'update'
+  const write = newId('wrt')
+  const units = [{at: 0, parent: null, rows: [{key: row, number: number ?? null, target: target ?? null, witness: true}]}]
+  const sent = await db.transaction(async tx => {
+    const {no} = await openOutside(tx, {org: org.org, person: '', admin: true}, {runId: run, connector: org.connector})
+    await insertWrite(tx, {id: write, org: org.org, run: no, connector: org.connector, kind, request: null})
+    const module = await numberName(tx, {run: no, kind: 'module', name: 'Accounts'})
+    const flow = flowId === undefined ? null : await numberName(tx, {run: no, kind: 'flow', name: flowId})
+    const standing = await lockStanding(tx, org.org, run)
+    const {batch, admitted} = await admitUnits(tx, standing, {write, module, flow, kind, units, answerSeconds: 60})
+    const {key, attempt, fresh} = admitted[0]!.rows[0]!
+    return {batch: batch!, module, flow, write, kind: WRITE_KINDS[kind], keys: [key], attempts: [attempt], fresh: [fresh]}
+  })
+  const rest = {numbers: [number ?? null], targets: [target ?? null], witness: [true]}
+  return (end: End) => db.transaction(async tx => settleBatch(tx, await lockStanding(tx, org.org, run), {...sent, ...rest}, [end], []))
+}
+
+const silence: End = {outcome: 'unanswered', message: 'The CRM did not answer'}
+const duplicate: End = {outcome: 'refused', code: 'DUPLICATE_DATA', message: 'duplicate data'}
+
+/** A create nobody answered, and the same refused as a duplicate: what a take is asked after. */
+export const lose = async (here: Here, run: string, sent: Sent = {}) => {
+  await (await send(here, run, sent))(silence)
+  await (await send(here, run, sent))(duplicate)
+}
+
+export const see = async ({world}: Here, run: string) => {
+  const one = (text: ReturnType<typeof sql.unsafe>) => world.db.any(text) as Promise<readonly any[]>
+  const no = (await one(sql.unsafe`select run_no from runs where id = ${run}`))[0].run_no
+  const [head] = await one(sql.unsafe`select counted, counts, lease_until, lading_now() as now from run_heads where run_no = ${no}`)
+  return {
+    head,
+    log: await one(sql.unsafe`
+      select seq, row_key as row, flow_no as flow, row_number as number, attempt, outcome, code, record_id as record from run_log
+      where run_no = ${no} order by seq`),
+    rows: await one(
+      sql.unsafe`select row_key as row, record_id as record, how, match_key as key from chain_rows where chain_no = ${no} order by 1`,
+    ),
+    open: await one(sql.unsafe`select row_key as row from unsettled where chain_no = ${no} order by 1`),
+    takes: await one(sql.unsafe`select row_key as row, record_id as record from takes where chain_no = ${no} order by 1`),
+    admitted: await one(sql.unsafe`select row_key as row, last_attempt as attempt from admissions where run_no = ${no} order by 1`),
+  }
+}
+
+/** What the CRM was asked. */
+export const calls = ({world}: Here) => world.crm.journal().map(({method, path}) => `${method} ${path}`)

@@ -1,0 +1,33 @@
+import test from 'ava'
+import {ok, openOrg} from '../importing.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t, {workers: ['discovery']})
+})
+
+test('a discovery moves the version where something changed; a field that went comes back as it was annotated', async t => {
+  const {call, org, connector} = await openOrg(house)
+  const at = (path: string) => `/orgs/${org}/config/${path}`
+  const discover = () => ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
+  const tag = async () => (await call('GET', at('resolved'))).headers.get('etag')
+  t.is(await tag(), '"1"')
+  await discover()
+  t.is(await tag(), '"1"')
+  await ok(call('PATCH', at('fields/Orders/Weight'), {pii: true, description: 'In kilograms'}), 200)
+  t.is(await tag(), '"2"')
+
+  house.crm.dropField('example', 'Orders', 'Weight')
+  await discover()
+  t.is(await tag(), '"3"')
+  const find = async (query: string) =>
+    (await ok(call('GET', at(`fields/Orders${query}`)), 200)).fields.find(({apiName}: any) => apiName === 'Weight')
+  t.is(await find(''), undefined)
+  t.like(await find('?all=1'), {removed: true, annotation: {pii: true, description: 'In kilograms'}})
+
+  house.crm.addField('example', 'Orders', {name: 'Weight', type: 'double', decimals: 3})
+  await discover()
+  t.is(await tag(), '"4"')
+  t.like(await find(''), {removed: false, annotation: {pii: true, description: 'In kilograms'}})
+})

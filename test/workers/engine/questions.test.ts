@@ -1,0 +1,59 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {settle} from '../../../sql/ledger.ts'
+import {openQuestions} from '../../../workers/engine/questions.ts'
+import {KINDS} from '../../../workers/engine/row.ts'
+import {beginRun, openLedger, settlement} from '../../running.ts'
+
+let here: Awaited<ReturnType<typeof openLedger>>
+test.before(async () => {
+  here = await openLedger('questions')
+})
+test.after.always(() => here?.close())
+
+/** A run with a question about each of these rows. */
+const ask = async (rows: {number: number; kind?: number; witness?: boolean; flow?: number}[]) => {
+  const begun = await beginRun(here)
+  const opened = rows.map(({number, kind = KINDS.update, witness = true, flow = 1}) => ({
+    ...{module: flow, key: `f.${number}`, flow, number, kind, target: `r${number}`, witness, attempt: 2},
+  }))
+  await settle(here.hot, settlement(begun, 1, {opened}))
+  return {db: here.db, run: {no: begun.run}} as unknown as Parameters<typeof openQuestions>[0]
+}
+
+test('what is open of the rows is found chunk by chunk, page by page, each once', async t => {
+  const course = fc.record({
+    rows: fc.uniqueArray(fc.integer({min: 1, max: 40}), {maxLength: 25}),
+    steps: fc.array(fc.integer({min: 0, max: 9}), {minLength: 1, maxLength: 12}),
+    perPage: fc.integer({min: 1, max: 7}),
+  })
+  await fc.assert(
+    fc.asyncProperty(course, async ({rows, steps, perPage}) => {
+      const questions = openQuestions(await ask(rows.map(number => ({number}))), {no: 1}, perPage)
+      let read = 0
+      for (const step of steps) {
+        const found = [...(await questions.upTo(read + step)).keys()]
+        t.deepEqual(
+          found,
+          rows.filter(number => number > read && number <= read + step).toSorted((a, b) => a - b),
+        )
+        read += step
+      }
+    }),
+    {numRuns: 40},
+  )
+})
+
+test('a create without a witness is not asked about again, and another flow has its own', async t => {
+  const ctx = await ask([
+    {number: 1, kind: KINDS.create, witness: false},
+    {number: 2, kind: KINDS.create, witness: true},
+    {number: 3, kind: KINDS.again, witness: false},
+    {number: 4, flow: 2},
+  ])
+  t.deepEqual([...(await openQuestions(ctx, {no: 1}).upTo(10)).keys()], [2, 3])
+  t.deepEqual(
+    [...(await openQuestions(ctx, {no: 2}).upTo(10)).values()],
+    [{number: 4, kind: KINDS.update, target: 'r4', witness: true, attempt: 2}],
+  )
+})

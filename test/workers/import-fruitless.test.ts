@@ -1,0 +1,94 @@
+import {once} from 'node:events'
+import test from 'ava'
+import {z} from 'zod'
+import {openBudget} from '../../shared/crm/budget.ts'
+import {openCrm} from '../../shared/crm/crm.ts'
+import {sql} from '../../sql/database.ts'
+import {listLog, OUTCOMES} from '../../sql/run-log.ts'
+import {findRun} from '../../sql/runs.ts'
+import {type Carried, carryRun} from '../../workers/engine/run.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog} from '../importing.ts'
+import {countBy} from '../oracle.ts'
+import {startWorker} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+/** Runs that fail whoever takes them. No worker but the test's own carries them on. */
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+
+/** A run of a hundred rows whose worker died with all of them in flight. */
+const beginDying = async (prefix: string) => {
+  const {path} = await prepareImport(org, {csv: accountRows(100, prefix), flow: {...accounts, match: undefined}})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const worker = startWorker(here.config, {FAULT_POINT: 'after_intent:1'})
+  await once(worker, 'exit')
+  await here.db.query(
+    sql.unsafe`update run_heads set lease_until = '-infinity' where run_no = (select run_no from runs where id = ${run.id})`,
+  )
+  return {id: run.id as string, path: `${path}/runs/${run.id as string}`}
+}
+
+/** Carries the run on until it ends; answers what came of each try. */
+const carryOn = async (id: string) => {
+  const drain = new AbortController().signal
+  const budget = openBudget(here.tools)
+  const tools = {...here.tools, crm: openCrm({...here.tools, budget}), budget, drain}
+  const tries: (Carried | 'failed')[] = []
+  while (tries.at(-1) !== 'ended' && tries.length < 20) {
+    const carried = carryRun(tools, {org: org.org, id}, {signal: drain, log: here.tools.log})
+    tries.push(await carried.catch(() => 'failed' as const))
+  }
+  await tools.crm.close()
+  await budget.close()
+  return tries
+}
+
+const openSends = (id: string) =>
+  here.db.anyFirst(sql.type(z.object({keys: z.array(z.string())}))`
+    select row_keys as keys from sends join runs using (run_no) where id = ${id}`)
+
+const failures = (count: number) => Array<Carried | 'failed'>(count).fill('failed')
+
+test.serial('a run whose snapshot cannot be read stops after so many tries, and tells what was in flight', async t => {
+  const {id} = await beginDying('Sn-')
+  await here.hot.query('alter table run_snapshots disable trigger run_snapshots_are_immutable')
+  await here.hot.query(
+    `update run_snapshots set document = '{"flows": 7}' where snapshot_no = (select snapshot_no from runs where id = $1)`,
+    [id],
+  )
+  await here.hot.query('alter table run_snapshots enable trigger run_snapshots_are_immutable')
+  t.deepEqual(await carryOn(id), [...failures(7), 'ended'])
+  const {no, state, stop} = (await findRun(here.db, {org: org.org, id}))!
+  t.like({state, stop}, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}})
+  const log = await listLog(here.db, {run: no, after: 0, limit: 1_000})
+  t.deepEqual(
+    countBy([...log], ({outcome}) => OUTCOMES[outcome]!),
+    {unanswered: 100},
+  )
+  t.deepEqual(await openSends(id), [])
+})
+
+test.serial('a run whose rows in flight cannot be told stops too: all but the row that is in the way are told', async t => {
+  const {id, path} = await beginDying('Po-')
+  await here.hot.query(`
+    create function no_seventh() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$`)
+  await here.hot.query(
+    `create trigger no_seventh before insert on run_log for each row when (new.row_key = 'f.7') execute function no_seventh()`,
+  )
+  t.deepEqual(await carryOn(id), [...failures(5), 'ended'])
+  await here.hot.query('drop trigger no_seventh on run_log')
+  const {run} = await ok(org.call('GET', path), 200)
+  t.like(run, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}})
+  const log = await readLog(org.call, path)
+  t.deepEqual(
+    countBy(log, ({outcome}) => outcome),
+    {unanswered: 99},
+  )
+  t.false(log.some(({rowNumber}) => rowNumber === 7))
+  t.is((await openSends(id)).length, 1, 'the ledger still has what could not be told')
+})

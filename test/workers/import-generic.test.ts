@@ -1,0 +1,98 @@
+import anyTest, {type TestFn} from 'ava'
+import {contactsPath, describeContacts, startContacts} from '../described.ts'
+import {type Org, ok, readLog, runImport, untilRun} from '../importing.ts'
+import type {GenericStandIn} from '../simulators/generic.ts'
+import {type World, world} from '../world.ts'
+
+type Here = {world: World; there: GenericStandIn; org: Org}
+const test = anyTest.serial as TestFn<Here>
+
+test.before(async t => {
+  const there = await startContacts()
+  const here = await world(t, {workers: ['imports', 'discovery'], environment: {GENERIC_ORIGINS: there.url, LEASE_SECONDS: '1'}})
+  const {org, token} = await here.makeOrg()
+  const call = here.as(token)
+  const document = describeContacts(there, {renewal: 'daily at 00:00 UTC'})
+  const {connector} = await ok(call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', document}), 201)
+  await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector.id}, {prefer: 'wait=30'}), 200)
+  Object.assign(t.context, {world: here, there, org: {call, org, connector: connector.id}})
+})
+test.beforeEach(t => t.context.there.clear())
+test.after.always(t => t.context.there?.stop())
+
+const flow = {
+  module: 'Contacts',
+  fields: [
+    {field: 'name', mode: 'column', source: 'name'},
+    {field: 'email', mode: 'column', source: 'email'},
+    {field: 'stage', mode: 'static', staticValue: 'lead'},
+  ],
+}
+const contacts = (count: number, prefix: string) =>
+  `name,email\n${Array.from({length: count}, (_, n) => `${prefix} ${n + 1},${prefix.toLowerCase()}${n + 1}@example.org`).join('\n')}\n`
+
+test('a file is imported into a described destination, row by row accounted for', async t => {
+  const {there, org} = t.context
+  const error = {code: 'BLOCKED', message: 'This address is blocked', details: {api_name: 'email'}}
+  there.fail({action: {type: 'answer', status: 429, headers: {'retry-after': '0'}}})
+  there.fail({times: 9, action: {type: 'refuse', field: 'email', value: 'ana7@example.org', error}})
+  const {path, run} = await runImport(org, {csv: contacts(250, 'Ana'), flow})
+  t.like(run, {state: 'ended', stop: null, counts: {Contacts: {created: 249, refused: 1}}, rowsWritten: 249})
+  t.is(there.records(contactsPath).length, 249)
+  t.true(there.journal('POST').every(({body}) => body.length <= 100))
+  const log = await readLog(org.call, `${path}/runs/${run.id}`)
+  t.like(
+    log.find(({rowNumber}) => rowNumber === 7),
+    {outcome: 'refused', code: 'BLOCKED'},
+  )
+
+  const made = log.filter(({outcome}) => outcome === 'created').slice(0, 100)
+  const ids = made.map(({recordId}) => recordId)
+  const read = await ok(
+    org.call('GET', `/orgs/${org.org}/connectors/${org.connector}/records/Contacts/by-ids?ids=${ids.join(',')}&fields=name,nothing`),
+    200,
+  )
+  t.deepEqual(read.dropped, ['nothing'])
+  t.deepEqual(
+    read.records.map(({id, $display_name}: any) => [id, $display_name]),
+    made.map(({recordId, rowNumber}) => [recordId, `Ana ${rowNumber}`]),
+  )
+})
+
+test('rows are matched by a unique field: those that are there are updated', async t => {
+  const {there, org} = t.context
+  await runImport(org, {csv: contacts(5, 'Bo'), flow})
+  const before = there.records(contactsPath).length
+  const match = {by: ['email'], onOne: 'update', onMany: 'skip'}
+  const {run} = await runImport(org, {csv: contacts(8, 'Bo'), flow: {...flow, match}})
+  t.like(run.counts.Contacts, {created: 3, updated: 5})
+  t.is(there.records(contactsPath).length, before + 3)
+})
+
+test('a create nobody answered is sent again, and what it then meets is not taken blindly', async t => {
+  const {there, org} = t.context
+  there.fail({method: 'POST', action: {type: 'drop', when: 'after'}})
+  const {path, run} = await runImport(org, {csv: contacts(3, 'Cy'), flow})
+  t.like(run.counts.Contacts, {refused: 3, created: 0})
+  const last = (await readLog(org.call, `${path}/runs/${run.id}`)).filter(({outcome}) => outcome === 'refused')
+  t.true(last.every(({code, message}) => code === 'DUPLICATE_DATA' && message.includes('does not say who made it')))
+  t.is(there.records(contactsPath).filter(({name}) => String(name).startsWith('Cy')).length, 3, 'and none is there twice')
+})
+
+test('a run on a destination whose day is used up lies down until it is renewed', async t => {
+  const {world, there, org} = t.context
+  there.fail({method: 'POST', action: {type: 'answer', status: 429, headers: {'retry-after': '7200'}}})
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'T', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const {source} = await ok(org.call('POST', `${path}/sources?name=t.csv`, contacts(4, 'Di'), {'content-type': 'text/csv'}), 201)
+  await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  const at = `${path}/runs/${run.id}`
+  t.like(await untilRun(org.call, at, ({state}) => state === 'paused'), {pause: {code: 'DAILY_ALLOWANCE_SPENT'}})
+  await world.ahead('90 seconds')
+  await untilRun(org.call, at, ({state, pause}) => state === 'paused' && /names/.test(pause.message))
+  t.is(there.journal('POST').length, 1)
+  await world.ahead('121 minutes')
+  t.like(await untilRun(org.call, at, ({state}) => state === 'ended'), {stop: null, counts: {Contacts: {created: 4}}})
+  await world.ahead('0 minutes')
+})

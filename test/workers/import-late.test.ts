@@ -1,0 +1,91 @@
+import type {ChildProcess} from 'node:child_process'
+import test from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
+import {assertAccounted, assertOnce} from '../oracle.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+/** Requests that would leave too late, and a CRM whose clock is not ours. */
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '8'}})
+  org = await openOrg(here)
+})
+test.afterEach.always(async () => {
+  here.crm.faults.clear()
+  await Promise.all(started.splice(0).map(endWorker))
+})
+
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+const tokens = {path: '/oauth/v2/token'}
+/** Longer than a request may leave after its intent. */
+const slowMs = 5_500
+
+const begin = async (prefix: string, rows = 100) => {
+  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow: {...accounts, match: undefined}})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return async () => {
+    const ended = await untilEnded(org.call, `${path}/runs/${run.id}`, 30)
+    return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
+  }
+}
+const work = () => started.push(startWorker(here.config))
+const statuses = () => here.crm.journal(creates).map(({status}) => status)
+const intentsOf = (id: string) =>
+  here.db.oneFirst(sql.type(z.object({intents: z.number()}))`
+    select next_batch - 1 as intents from run_heads join runs using (run_no) where id = ${id}`)
+
+test.serial('a batch whose access comes too late is put back, and sent once', async t => {
+  await here.db.query(sql.unsafe`update grants set access_expires_at = lading_now() - interval '1 minute'`)
+  here.crm.faults.add({match: tokens, times: 1, action: {type: 'slow', ms: slowMs}})
+  here.crm.clearJournal()
+  const end = await begin('La-')
+  work()
+  const {outcomes, log, finals, run} = await end()
+  t.deepEqual([outcomes, log.length], [{created: 100}, 100])
+  t.is(await intentsOf(run.id), 2)
+  t.deepEqual(statuses(), [201])
+  assertOnce(here.crm, 'La-', finals)
+})
+
+test.serial('a batch refused for its token is not sent again when the new token comes too late', async t => {
+  here.crm.faults.add({match: creates, times: 1, action: 'expireToken'})
+  here.crm.faults.add({match: tokens, times: 1, action: {type: 'slow', ms: slowMs}})
+  here.crm.clearJournal()
+  const end = await begin('Lb-')
+  work()
+  const {outcomes, log, finals, run} = await end()
+  t.deepEqual([outcomes, log.length], [{created: 100}, 100])
+  t.is(await intentsOf(run.id), 2)
+  t.deepEqual(statuses(), [401, 201])
+  assertOnce(here.crm, 'Lb-', finals)
+})
+
+for (const [name, hours] of [
+  ['behind', -1],
+  ['ahead', 1],
+] as const) {
+  test.serial(`the CRM's clock is an hour ${name}: a lost create is taken, and an older record of ours is not`, async t => {
+    here.crm.clock.advance(hours * 3600_000)
+    const prefix = `C${hours}-`
+    // The hour ends the access token: this renews it.
+    await (await here.tools.crm.open(org.connector)).currentUser()
+    here.crm.create('example', 'Accounts', [{Account_Name: 'Older', Account_Number: `${prefix}7`}], {as: 'ana@example.org'})
+    here.crm.clock.advance(60_000)
+    here.crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
+    const end = await begin(prefix)
+    work()
+    const {finals, outcomes} = await end()
+    here.crm.clock.advance(-hours * 3600_000 - 60_000)
+    t.deepEqual(outcomes, {created: 99, refused: 1})
+    for (const [number, {code, message}] of finals) {
+      if (number === 7) t.regex(message, /made before this import began/)
+      else t.is(code, 'MADE_EARLIER')
+    }
+  })
+}

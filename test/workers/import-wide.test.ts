@@ -1,0 +1,18 @@
+import test from 'ava'
+import {accounts, openOrg, runImport} from '../importing.ts'
+import {assertAccounted} from '../oracle.ts'
+import {world} from '../world.ts'
+
+test('rows of a megabyte do not wait in memory for a batch to be full', async t => {
+  const here = await world(t, {workers: ['imports', 'discovery'], environment: {CRM_SLOTS: '2'}})
+  const org = await openOrg(here)
+  const rows = 44
+  const wide = 'x'.repeat(1_000_000)
+  const csv = `name,number,city,notes\n${Array.from({length: rows}, (_, n) => `Company ${n},W-${n},Town,${wide}`).join('\n')}\n`
+  here.crm.setSwitches({latencyMs: 100})
+  here.crm.clearJournal()
+  const {path, run} = await runImport(org, {csv, flow: {...accounts, match: undefined}})
+  t.deepEqual((await assertAccounted(here, {org, path, run, rows})).outcomes, {created: rows})
+  const sizes = here.crm.journal({method: 'POST', path: '/crm/v8/Accounts'}).map(({body}) => body.data.length as number)
+  t.true(Math.max(...sizes) <= 38, sizes.join(' '))
+})

@@ -1,0 +1,73 @@
+import anyTest, {type TestFn} from 'ava'
+import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
+import {until} from '../until.ts'
+import {type World, world} from '../world.ts'
+
+/** The rows a run may write, met between two parents. The tests take turns. */
+type Here = {world: World; orders: Orders}
+const test = anyTest.serial as TestFn<Here>
+
+test.before(async t => {
+  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '5'}})
+  Object.assign(t.context, {world: here, orders: await openOrders(here)})
+})
+test.beforeEach(t => t.context.world.crm.clear())
+
+const stopped = {
+  ok: false,
+  code: 'RUN_STOPPED',
+  written: false,
+  stop: {stopped: 'LIMIT_ROWS_PER_RUN', rowsPerRun: 5, stoppedBy: 'declaration'},
+}
+
+test('the parents before the limit are written, the one it hits and those after it are not, whole', async t => {
+  const {world, orders} = t.context
+  const run = await orders.authorise(5)
+  const parents = [1, 1, 1, 1].map(rows => orders.makeOrder(rows))
+  const rows = [sheet('A', 'B'), sheet('C', 'D'), sheet('E', 'F'), sheet('G')]
+  const answered = await orders.results(
+    run,
+    parents.map((parentId, n) => ({parentId, rows: rows[n]})),
+  )
+  t.like(answered, [{ok: true}, {ok: true}, stopped, stopped])
+  t.is(answered[2].stop.rowsWrittenTotal, 4)
+  t.deepEqual(parents.map(orders.productsOf), [['A', 'B'], ['C', 'D'], ['Old 1'], ['Old 1']])
+  t.deepEqual(await meterOf(world, run), {counted: 4, admissions: 4, sends: 0, questions: 0, state: 'writing'})
+  t.is((await logOf(world, run)).length, 4)
+  t.is(orders.reads().length, 2, 'nothing is read of what the limit refuses')
+  t.like(await orders.replace(run, [{parentId: parents[3], rows: sheet('G')}]), {status: 403, body: {code: 'RUN_STOPPED', written: false}})
+})
+
+test('rows that stand counted already need no room', async t => {
+  const {world, orders} = t.context
+  const [run, parentId] = [await orders.authorise(3), orders.makeOrder()]
+  await orders.results(run, [{parentId, rows: sheet('A', 'B', 'C')}])
+  t.like(await orders.results(run, [{parentId, rows: sheet('A', 'B', 'C')}]), [{ok: true, deleted: 3, added: 3}])
+  t.deepEqual(orders.productsOf(parentId), ['A', 'B', 'C'])
+  t.is((await meterOf(world, run)).counted, 3)
+})
+
+test('a parent there is no room for just now waits for what is in flight, and goes where that is refused', async t => {
+  const {world, orders} = t.context
+  const run = await orders.authorise(5)
+  const [first, second] = [orders.makeOrder(['Old']), orders.makeOrder(['Old'])]
+  world.crm.faults.add({
+    ...{match: {method: 'PUT', module: 'Orders'}},
+    action: [
+      {type: 'hold', when: 'before'},
+      {type: 'refuse', index: 0, code: 'RECORD_LOCKED'},
+    ],
+  })
+  const one = orders.results(run, [{parentId: first, rows: sheet('A', 'B', 'C', 'D')}])
+  await until(world.crm.held, held => held === 1)
+  const other = orders.results(run, [{parentId: second, rows: sheet('E', 'F', 'G')}])
+  await until(
+    () => world.queue.findJobs('rows.replace'),
+    jobs => jobs.filter(({state}) => state === 'active').length === 2,
+  )
+  world.crm.release()
+  t.like(await one, [{ok: false, crm: {code: 'RECORD_LOCKED', retryable: true}}])
+  t.like(await other, [{ok: true, deleted: 1, added: 3}])
+  t.deepEqual([orders.productsOf(first), orders.productsOf(second)], [['Old'], ['E', 'F', 'G']])
+  t.deepEqual(await meterOf(world, run), {counted: 3, admissions: 3, sends: 0, questions: 0, state: 'writing'})
+})

@@ -1,0 +1,37 @@
+import {listUnsettled, type Question} from '../../sql/unsettled.ts'
+import type {Context} from './context.ts'
+import {KINDS, type Track} from './row.ts'
+
+export type {Question} from '../../sql/unsettled.ts'
+export type Questions = {
+  /** Of the rows up to `number` that were not asked about before. Rows are asked about in their order. */
+  upTo(number: number): Promise<Map<number, Question>>
+}
+
+/**
+ * What an earlier owner left open and may be sent again, page by page as the reader comes to it: there may be as many as rows. A
+ * row's question is read before the row is, so none of this owner's own is among them.
+ */
+export const openQuestions = ({db, run}: Pick<Context, 'db' | 'run'>, track: Pick<Track, 'no'>, perPage = 1_000): Questions => {
+  let page: readonly Question[] = []
+  let readTo = 0
+
+  const turn = async () => {
+    page = await listUnsettled(db, {run: run.no, flow: track.no, after: readTo, limit: perPage})
+    readTo = page.length < perPage ? Number.POSITIVE_INFINITY : page.at(-1)!.number
+  }
+  return {
+    async upTo(number) {
+      const found = page.filter(one => one.number <= number)
+      while (readTo < number) {
+        await turn()
+        found.push(...page.filter(one => one.number <= number))
+      }
+      page = page.filter(one => one.number > number)
+      return new Map(found.filter(isToBeSent).map(one => [one.number, one]))
+    },
+  }
+}
+
+/** A create without a witness that nobody answered is never sent again: its row stays `unanswered`. */
+const isToBeSent = ({kind, witness}: Question) => kind !== KINDS.create || witness

@@ -1,0 +1,128 @@
+import type {Share} from '../../shared/crm/budget.ts'
+import type {Connection, RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
+import {isCrowded, sayProblem} from '../../shared/crm/error.ts'
+import {mostOfSmall} from '../../shared/crm/records.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {writeRecords} from '../../shared/jobs.ts'
+import type {AdmittedUnit, Unit} from '../../shared/writes/admit.ts'
+import {type RecordItem, RecordsRequest} from '../../shared/writes/records.ts'
+import type {End} from '../../shared/writes/settle.ts'
+import {isFateUnknown, isPassing} from '../../sql/database.ts'
+import {findDiscoveredModule} from '../../sql/discoveries.ts'
+import {isOpenOrg} from '../../sql/orgs.ts'
+import {dropRequest, findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
+import {sayRefusal} from '../engine/verdict.ts'
+import {type Work, worker} from '../worker.ts'
+import {type Answered, notSent, refusedUnsent, type Sending, sendUnits} from './send.ts'
+import {openShare} from './shares.ts'
+
+/** Each is one call, which may hang for as long as calls may. */
+const atOnce = 8
+
+/** Writes the records of one request. What became of each stands under the write's id; the job says only that it was tried. */
+export default worker(writeRecords, {concurrency: atOnce}, async ({org, write: id}, work) => {
+  const write = await findWrite(work.db, {org, id})
+  // Tried before, given up, or ended with its org.
+  if (!write?.request) return {write: id}
+  try {
+    await writeAll(work, write, RecordsRequest.parse(write.request))
+  } catch (error) {
+    if (!(error instanceof Refusal) && !work.signal.aborted) work.log.error({err: error}, 'records not written')
+    await letGo(work, write, error)
+  }
+  await dropRequest(work.db, id)
+  return {write: id}
+})
+
+const writeAll = async (work: Work, write: Write, request: RecordsRequest) => {
+  const {module, moduleNo, flowNo, items} = request
+  if (!(await isOpenOrg(work.db, write.org))) throw new Refusal('ORG_CLOSED', 'This org is closed', {written: false})
+  const [connection, unique] = await Promise.all([work.crm.open(write.connectorId, {slots: 'own'}), listUnique(work, write, module)])
+  const slots = openShare(work, connection.connector)
+  try {
+    const call = callOf(connection, write, request)
+    const isLarge = items.length > mostOfSmall
+    const units = items.map(item => unitOf(item, unique))
+    await sendUnits(work, {
+      ...{write, module: moduleNo, flow: flowNo, kind: kindOf(write), units, slots, isLarge},
+      transmit: (admitted, options) => transmit(slots, kindOf(write), admitted, () => call(admitted, options)),
+    })
+  } finally {
+    await slots.close()
+  }
+}
+
+type Kind = 'create' | 'update'
+const kindOf = ({kind}: Write) => kind as Kind
+
+/** By these the CRM would call a second create a duplicate of the first. */
+const listUnique = async ({db}: Work, {connectorId}: Write, module: string) =>
+  ((await findDiscoveredModule(db, {connector: connectorId, module}))?.fields ?? [])
+    .filter(({unique}) => unique)
+    .map(({apiName}) => apiName)
+
+const unitOf = ({at, rowKey, rowNumber, recordId, payload}: RecordItem, unique: string[]): Unit => ({
+  at,
+  parent: null,
+  rows: [
+    {
+      ...{key: rowKey, number: rowNumber ?? null, target: recordId ?? null},
+      witness: unique.some(name => payload[name] !== undefined && payload[name] !== null && payload[name] !== ''),
+    },
+  ],
+})
+
+/** A write under way when the process is asked to stop is heard to its end. */
+const callOf = (connection: Connection, write: Write, {module, automations, items}: RecordsRequest) => {
+  const itemOf = new Map(items.map(item => [item.at, item]))
+  return (units: AdmittedUnit[], {signal, mayLeave}: Parameters<Sending['transmit']>[1]): Promise<WriteAnswer> => {
+    const options = {automations, mayLeave: () => !signal.aborted && mayLeave()}
+    const mine = units.map(({at}) => itemOf.get(at)!)
+    if (kindOf(write) === 'update') {
+      const records = mine.map(({payload, recordId}) => ({...payload, id: recordId!}))
+      return connection.updateRecords(module, records, options)
+    }
+    return connection.createRecords(
+      module,
+      mine.map(({payload}) => payload),
+      options,
+    )
+  }
+}
+
+const transmit = async (slots: Share, kind: Kind, units: AdmittedUnit[], call: () => Promise<WriteAnswer>): Promise<Answered> => {
+  const {results: answers, whole = null} = await call().catch(error => notAsked(units, error))
+  if (whole && isCrowded(whole.crm)) await slots.cut()
+  const judged = units.map(({at}, n) => judge(kind, at, answers[n]!))
+  return {ends: judged.map(({end}) => end), results: judged.map(({result}) => result), problem: whole}
+}
+
+/** A write fails whole only for what comes before it: Postgres could not be asked for the connection's access. */
+const notAsked = (units: AdmittedUnit[], error: unknown): WriteAnswer => {
+  if (!(isFateUnknown(error) || isPassing(error))) throw error
+  return {results: units.map(() => ({ok: false, sent: false, refusal: notNow()})), clockOffsetMs: null}
+}
+
+const notNow = () => new Refusal('UNAVAILABLE', 'It was not sent, for a reason of our own: send it again', {written: false})
+
+/** What one answer of the CRM means for its row, and what its asker is told. */
+const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: End; result: ItemResult} => {
+  if (answer.ok) {
+    const {recordId} = answer
+    const outcome = kind === 'create' ? 'created' : 'updated'
+    return {end: {outcome, recordId}, result: {at, result: {ok: true, recordId, outcome}, again: false}}
+  }
+  if (!answer.sent) return {end: {outcome: 'unsent'}, result: refusedUnsent(at, answer.refusal)}
+  const {crm, duplicateOf} = answer
+  const result = {ok: false, error: sayProblem(crm), crm, ...(duplicateOf !== null && {duplicateOf})}
+  if (crm.unanswered)
+    return {end: {outcome: 'unanswered', message: sayProblem(crm), ...(crm.code && {code: crm.code})}, result: {at, result, again: false}}
+  const code = crm.code ?? `HTTP_${crm.status}`
+  return {end: {outcome: 'refused', code, message: sayRefusal(crm)}, result: {at, result, again: crm.rateLimited === true}}
+}
+
+/** What was not sent is said so, and may be sent again at once. What is in flight is settled by the sweep. */
+const letGo = ({db}: Work, {id: write}: Write, error: unknown) => {
+  const {result} = error instanceof Refusal ? refusedUnsent(0, error) : notSent(0, {code: 'UNAVAILABLE', error: notNow().message})
+  return db.transaction(tx => keepUnsent(tx, {write, result}))
+}

@@ -1,0 +1,38 @@
+import type {RecordAnswer} from '../../shared/crm/crm.ts'
+import {asObject, type CrmProblem, sayProblem} from '../../shared/crm/error.ts'
+import type {AdmittedUnit} from '../../shared/writes/admit.ts'
+import type {End} from '../../shared/writes/settle.ts'
+import type {ItemResult} from '../../sql/writes.ts'
+import {type Answered, refusedUnsent} from './send.ts'
+
+/** What one answer means for the rows of its parent. `deleted`: how many rows it held. */
+export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnswer, deleted: number): Answered => {
+  if (answer.ok)
+    return every(rows, {outcome: 'updated', recordId: parent!}, {at, result: {ok: true, deleted, added: rows.length}, again: false})
+  if (!answer.sent) return unsent(rows, refusedUnsent(at, answer.refusal))
+  const {crm} = answer
+  const failed: ItemResult = {at, result: {ok: false, error: sayProblem(crm), crm}, again: crm.rateLimited === true}
+  if (crm.unanswered) return every(rows, {outcome: 'unanswered', message: sayProblem(crm)}, failed)
+  const code = crm.code ?? `HTTP_${crm.status}`
+  const culprit = rows[placeOf(crm) - deleted]
+  const message = (key: string) =>
+    culprit && culprit.key !== key ? `Row ${culprit.key} of the same parent: ${sayProblem(crm)}` : sayProblem(crm)
+  return {ends: rows.map(({key}) => ({outcome: 'refused', code, message: message(key)})), results: [failed]}
+}
+
+/** Nothing was asked of the CRM. Without a result the parent may be tried once more. */
+export const unsent = (rows: AdmittedUnit['rows'], result?: ItemResult): Answered => every(rows, {outcome: 'unsent'}, result)
+
+const every = (rows: AdmittedUnit['rows'], end: End, result?: ItemResult): Answered => ({
+  ends: rows.map(() => end),
+  results: result ? [result] : [],
+})
+
+/** Which row of those sent the CRM names, the ones to be removed counted; -1 where it names none. */
+const placeOf = ({details}: CrmProblem) => {
+  const {json_path, errors} = asObject(details) ?? {}
+  const [first] = Array.isArray(errors) ? errors : []
+  const path = json_path ?? asObject(asObject(first)?.details)?.json_path
+  const [, row] = /^\$\.data\[\d+\]\.\w+\[(\d+)\]/.exec(String(path)) ?? []
+  return row === undefined ? -1 : Number(row)
+}
