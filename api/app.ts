@@ -123,7 +123,7 @@ const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware 
       caller: caller as Member,
       params: read(params, ctx.params),
       query: read(query, ctx.query),
-      body: route.body === 'stream' ? openStream(ctx.req) : route.body && read(route.body, await readJson(ctx.req)),
+      body: route.body === 'stream' ? openStream(ctx.req) : route.body && read(route.body, await readJson(ctx.req, route.mostBytes)),
       request: describeRequest(ctx, draining),
     }
     const answer = await recordViewWrite(tools, {caller, route, request: ctx.state.request}, () => route.handle(input))

@@ -1,17 +1,17 @@
 import type {IncomingMessage} from 'node:http'
 import {Refusal} from '../shared/errors.ts'
 
-const largestBytes = 1024 ** 2
+const usualBytes = 1024 ** 2
 const slowestMs = 30_000
 /** A stream may take hours, but not fall silent. */
 const silentMs = 60_000
 const deepest = 64
 
 /** The JSON of a request; `{}` when it has no body. The schema comes after this. */
-export const readJson = async (request: IncomingMessage): Promise<unknown> => {
+export const readJson = async (request: IncomingMessage, mostBytes = usualBytes): Promise<unknown> => {
   if (hasNoBody(request)) return {}
   assertJson(request)
-  const bytes = await readAll(request)
+  const bytes = await readAll(request, mostBytes)
   if (bytes.length === 0) return {}
   const json = parse(bytes)
   assertPlain(json)
@@ -37,15 +37,15 @@ const assertJson = ({headers}: IncomingMessage) => {
     throw new Refusal('CONTENT_TYPE', 'Send the body as it is, not compressed')
 }
 
-const readAll = async (request: IncomingMessage) => {
-  if (Number(request.headers['content-length'] ?? 0) > largestBytes) throw tooLarge()
+const readAll = async (request: IncomingMessage, mostBytes: number) => {
+  if (Number(request.headers['content-length'] ?? 0) > mostBytes) throw tooLarge(mostBytes)
   const chunks: Buffer[] = []
   let size = 0
   const {promise, resolve, reject} = Promise.withResolvers<void>()
   const timer = setTimeout(() => reject(new Refusal('REQUEST_TIMEOUT', 'The body took longer than 30 seconds')), slowestMs)
   const take = (chunk: Buffer) => {
     size += chunk.length
-    if (size > largestBytes) reject(tooLarge())
+    if (size > mostBytes) reject(tooLarge(mostBytes))
     else chunks.push(chunk)
   }
   request.on('data', take).once('end', resolve).once('error', reject)
@@ -60,7 +60,7 @@ const readAll = async (request: IncomingMessage) => {
   return Buffer.concat(chunks)
 }
 
-const tooLarge = () => new Refusal('BODY_TOO_LARGE', `A JSON body has at most ${largestBytes} bytes`)
+const tooLarge = (mostBytes: number) => new Refusal('BODY_TOO_LARGE', `A JSON body has at most ${mostBytes} bytes here`)
 
 const parse = (bytes: Buffer): unknown => {
   try {

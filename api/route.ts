@@ -47,6 +47,8 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   query?: Q
   /** A schema for JSON, or `stream` for the body as it comes. */
   body?: B
+  /** How large that JSON may be, where a mebibyte is too little. */
+  mostBytes?: number
   status?: number
   handle(input: Input<A, P, Q, B>): Promise<object> | object
 }

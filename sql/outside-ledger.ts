@@ -35,6 +35,12 @@ export const listRowStandings = (tx: Tx, {run, chain, module, keys}: {run: numbe
     left join chain_rows c on c.chain_no = ${chain} and c.module_no = ${module} and c.row_key = r.key
     order by r.at`)
 
+/** Of these records, those that batches in flight are about. */
+export const listFlyingTargets = (db: Db, {run, module, targets}: {run: number; module: number; targets: string[]}) =>
+  db.anyFirst(sql.type(z.object({target: z.string()}))`
+    select distinct target from sends, unnest(targets) as target
+    where run_no = ${run} and module_no = ${module} and target = any(${sql.array(targets, 'text')})`)
+
 export type AdmittedRow = {
   key: string
   number: number | null

@@ -10,14 +10,17 @@ const Source = z.object({
   sha256: z.string(),
   bytes: z.number(),
   reader: z.unknown(),
+  cleaning: z.unknown(),
+  choices: z.unknown(),
+  version: z.number(),
   rows: z.number(),
   evidence: z.unknown(),
   createdAt: z.string(),
 })
 export type Source = z.infer<typeof Source>
 
-const columns = sql.fragment`source_no as no, id, name, label, file_key as "fileKey", encode(sha256, 'hex') as sha256, bytes, reader, rows, evidence,
-  created_at as "createdAt"`
+const columns = sql.fragment`source_no as no, id, name, label, file_key as "fileKey", encode(sha256, 'hex') as sha256, bytes, reader, cleaning, choices, version, rows,
+  evidence, created_at as "createdAt"`
 
 type NewSource = {
   importNo: number
@@ -46,3 +49,34 @@ export const listSources = (db: Db, importNo: number) =>
 
 export const findSource = (db: Db, {importNo, id}: {importNo: number; id: string}) =>
   db.maybeOne(sql.type(Source)`select ${columns} from sources where import_no = ${importNo} and id = ${id}`)
+
+type Edited = {
+  importNo: number
+  id: string
+  label: string
+  reader: unknown
+  cleaning: unknown
+  choices: unknown
+  rows: number
+  evidence: unknown
+}
+
+/** The caller holds the import. */
+export const updateSource = (tx: Tx, s: Edited) =>
+  tx.one(sql.type(Source)`
+    update sources set label = ${s.label}, reader = ${sql.jsonb(s.reader as never)}, cleaning = ${sql.jsonb(s.cleaning as never)},
+      choices = ${sql.jsonb(s.choices as never)}, rows = ${s.rows}, evidence = ${sql.jsonb(s.evidence as never)}, version = version + 1
+    where import_no = ${s.importNo} and id = ${s.id}
+    returning ${columns}`)
+
+/** Answers whether its file is needed no more: by another source, or by a run whose results are made from it. */
+export const deleteSource = async (tx: Tx, {importNo, id}: {importNo: number; id: string}): Promise<boolean> => {
+  const fileKey = await tx.oneFirst(sql.type(z.object({fileKey: z.string()}))`
+    delete from sources where import_no = ${importNo} and id = ${id} returning file_key as "fileKey"`)
+  return tx.oneFirst(sql.type(z.object({free: z.boolean()}))`
+    select not exists (select from sources where file_key = ${fileKey})
+      and not exists (
+        select from runs join run_snapshots using (snapshot_no)
+        where import_no = ${importNo} and document -> 'sources' @> ${sql.jsonb([{fileKey}])}
+      ) as free`)
+}

@@ -14,7 +14,7 @@ let theirs: Ids
 let call: Awaited<ReturnType<typeof openOrg>>['call']
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery']})
+  house = await world(t, {workers: ['imports', 'discovery', 'writes']})
   const [one, other] = [await openOrg(house, 'ana@example.org'), await openOrg(house, 'zoe@other.example')]
   mine = await fill(one)
   theirs = await fill(other)
@@ -32,10 +32,14 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
   const [, , , , importId] = path.split('/')
   const library = `of_${org.org.slice(-6)}`
   await ok(org.call('PUT', of(`libraries/${library}`), {manifest: manifestOf(library), source: 'export const one = () => 1'}), 200)
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: org.connector}), 200)
+  const item = {rowKey: 'r1', payload: {Account_Name: 'Written'}}
+  const asked = org.call('POST', of(`connectors/${org.connector}/records/Accounts`), {runId, items: [item]}, {prefer: 'respond-async'})
+  const {write} = await ok(asked, 202)
   return {
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
-    ...{libraries: library},
+    ...{libraries: library, writes: write.id},
   }
 }
 
@@ -84,11 +88,15 @@ const linesUnder = (runId: string) => ({
 
 /** What the schemas ask for, so that it is the id that is refused. */
 const BODIES: Record<string, unknown> = {
+  'post /orgs/:org/connectors/:id/records/:module': {runId: 'none', items: [{rowKey: 'r1', payload: {}}]},
+  'put /orgs/:org/connectors/:id/records/:module': {runId: 'none', items: [{rowKey: 'r1', recordId: '1', payload: {}}]},
+  'post /entitlements/runs/:runId/entries': {entries: [{rowKey: 'r1', module: 'Accounts', outcome: 'failed'}]},
   'put /orgs/:org/connectors/:id/records/:module/rows': linesUnder('none'),
   'patch /orgs/:org/members/:id': {role: 'operator'},
   'patch /orgs/:org/connectors/:id': {name: 'Mine now'},
   'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: 's', module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}],
   'post /orgs/:org/imports/:id/sources': 'name\nx\n',
+  'patch /orgs/:org/imports/:id/sources/:source': {label: 'Mine now'},
   'put /orgs/:org/libraries/:namespace/management': {managedBy: null},
   'post /orgs/:org/connectors/:id/records/:module/:recordId/made': {runId: 'none', rowKey: 'r1'},
 }
@@ -136,7 +144,17 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
     id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${mine.runs}&source=${id}`],
     'sources',
   ],
+  [
+    'runId of a record write',
+    id => ['POST', `/orgs/${mine.org}/connectors/${mine.connector}/records/Accounts`, {runId: id, items: [{rowKey: 'r1', payload: {}}]}],
+    'runs',
+  ],
   ['runId of rows', id => ['PUT', `/orgs/${mine.org}/connectors/${mine.connector}/records/Orders/rows`, linesUnder(id)], 'runs'],
+  [
+    'fromSource of another sheet',
+    id => ['POST', `/orgs/${mine.org}/imports/${mine.imports}/sources`, {fromSource: id, sheet: 'Sheet1'}],
+    'sources',
+  ],
   ['sourceId of a flow', id => ['PUT', `/orgs/${mine.org}/imports/${mine.imports}/flows`, flowOver(id)], 'sources'],
   ['connector of the modules', id => ['GET', `/orgs/${mine.org}/config/modules?connector=${id}`], 'connector'],
   ['connector of a module', id => ['PATCH', `/orgs/${mine.org}/config/modules/Leads?connector=${id}`, {enabled: true}], 'connector'],

@@ -1,12 +1,15 @@
 import {once} from 'node:events'
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
 
-type Loss = {statement: string; nth: number; times: number; when: 'before' | 'after'}
+type Loss = {statement: string; nth: number; times: number; when: 'before' | 'after' | 'commit'}
 
 /** A wire to Postgres that loses chosen statements, or their answers, and the connection with them. Each by its name, or by words of its text. */
 export type PostgresProxy = {
   url: string
-  /** `before`: Postgres never hears of it. `after`: it is committed, and the answer does not come. Begins with the `nth` from now. */
+  /**
+   * `before`: Postgres never hears of it. `after`: it is committed, and the answer does not come. `commit`: so the end of the transaction
+   * it stands in. Begins with the `nth` from now.
+   */
   lose(statement: string, loss?: Partial<Omit<Loss, 'statement'>>): void
   /** How many were lost. */
   lost(statement: string): number
@@ -23,14 +26,14 @@ type Wire = {client: Socket; asked: Buffer | null}
 export const openPostgresProxy = async (target: string): Promise<PostgresProxy> => {
   const {hostname, port} = new URL(target)
   const wires = new Set<Wire>()
-  const losses: (Loss & {lost: number})[] = []
+  const losses: Counted[] = []
 
-  const fateOf = (sent: Buffer): Loss['when'] | null => {
+  const findLoss = (sent: Buffer) => {
     for (const loss of losses) {
       if (loss.times === 0 || !binds(sent, loss.statement) || --loss.nth > 0) continue
       loss.times--
-      loss.lost++
-      return loss.when
+      if (loss.when !== 'commit') loss.lost++
+      return loss
     }
     return null
   }
@@ -38,21 +41,19 @@ export const openPostgresProxy = async (target: string): Promise<PostgresProxy> 
   const server = createServer(client => {
     const behind = connect({host: hostname, port: Number(port)})
     const wire: Wire = {client, asked: null}
-    let doomed = false
+    const fate = openFate(findLoss)
     wires.add(wire)
     client.on('error', () => {}).once('close', () => behind.destroy() && wires.delete(wire))
     behind.on('error', () => {}).once('close', () => client.destroy())
     client.on('data', sent => {
-      const fate = doomed ? null : fateOf(sent)
-      if (fate === 'before') return client.destroy()
-      doomed ||= fate === 'after'
+      if (fate.isLostNow(sent)) return client.destroy()
       wire.asked = sent
       behind.write(sent)
     })
     // Postgres answers a statement sent by itself only when it is committed.
     behind.on('data', answer => {
       wire.asked = null
-      if (doomed) client.destroy()
+      if (fate.isDoomed()) client.destroy()
       else client.write(answer)
     })
   })
@@ -74,6 +75,28 @@ export const openPostgresProxy = async (target: string): Promise<PostgresProxy> 
       for (const {client} of wires) client.destroy()
       server.close()
       await once(server, 'close')
+    },
+  }
+}
+
+type Counted = Loss & {lost: number}
+
+/** Of one connection: whether what is sent is lost now, and whether the next answer is. */
+const openFate = (findLoss: (sent: Buffer) => Counted | null) => {
+  let doomed = false
+  let atCommit: Counted | null = null
+  return {
+    isDoomed: () => doomed,
+    isLostNow(sent: Buffer): boolean {
+      if (doomed) return false
+      const loss = findLoss(sent)
+      if (loss?.when === 'commit') atCommit = loss
+      else if (atCommit && sent.includes('COMMIT')) {
+        atCommit.lost++
+        doomed = true
+      }
+      doomed ||= loss?.when === 'after'
+      return loss?.when === 'before'
     },
   }
 }

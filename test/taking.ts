@@ -7,14 +7,14 @@ import {sql, type Tx} from '../sql/database.ts'
 import {closeOutsideRun, numberName, type StandingRun} from '../sql/outside-runs.ts'
 import {writeStop} from '../sql/run-heads.ts'
 import {insertWrite} from '../sql/writes.ts'
-import {accountRows, accounts, type Org, ok, openOrg, prepareImport} from './importing.ts'
+import {type Org, ok, openOrg} from './importing.ts'
 import {type World, world} from './world.ts'
 
 /** One CRM org and its clock, and ours: the tests of a file take turns. */
 export type Here = {world: World; org: Org}
 
-export const openHere = async (t: Parameters<typeof world>[0]): Promise<Here> => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '10'}})
+export const openHere = async (t: Parameters<typeof world>[0], environment = {}): Promise<Here> => {
+  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '10', ...environment}})
   return {world: here, org: await openOrg(here)}
 }
 
@@ -30,11 +30,12 @@ export const settleDown = async ({world: {db, crm, ahead}}: Here) => {
 export const authorise = async ({org}: Here, more: object = {connectorId: org.connector}): Promise<string> =>
   (await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1_000, ...more}), 200)).runId
 
-/** A run of an import of its own. */
+/** A run of an import of its own: the file is its engine's business. */
 export const importRun = async (here: Here) => {
-  const {path} = await prepareImport(here.org, {csv: accountRows(1), flow: accounts})
-  const run = await authorise(here, {importId: path.split('/')[4]})
-  return {run, path: `${path}/runs/${run}`}
+  const {call, org, connector} = here.org
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
+  const run = await authorise(here, {importId: made.id})
+  return {run, path: `/orgs/${org}/imports/${made.id}/runs/${run}`}
 }
 
 const change = ({world: {db}, org}: Here, run: string, how: (tx: Tx, standing: StandingRun) => Promise<unknown>) =>

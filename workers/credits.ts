@@ -45,6 +45,6 @@ const askLicence = async ({crm, db, signal}: Work, connector: ConnectorRow, {onl
 
 /** What kept the call from being sent. A grant the CRM no longer honours was met on the way, which counts as asking. */
 const meaningOf = ({code, extra}: Refusal): Asked => {
-  if (code === 'DAILY_ALLOWANCE_SPENT' || code === 'CONNECTION_THROTTLED') return tooSoon
+  if (code === 'DAILY_ALLOWANCE_SPENT' || code === 'CONNECTION_THROTTLED' || code === 'UNAVAILABLE') return tooSoon
   return code === 'CONNECTION_UNAVAILABLE' && extra.connection === 'ended' ? sent(false) : cannot
 }

@@ -12,6 +12,7 @@ export default [
     access: {role: 'operator'},
     params: z.object({org: z.string(), id: z.string(), module: z.string()}),
     body: RowsBody,
+    mostBytes: 8 * 1024 ** 2,
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const place = {org: caller.org, connector: params.id, module: params.module}

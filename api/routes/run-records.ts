@@ -24,10 +24,10 @@ export default [
     access: {role: 'operator'},
     params: z.object({org: z.string(), id: z.string()}),
     query: z.object({run: z.string().optional(), source: z.string().optional()}),
-    async handle({db, hot, storage, caller: {org}, params: {id}, query: {run: runId, source}}) {
+    async handle({db, hot, config, storage, caller: {org}, params: {id}, query: {run: runId, source}}) {
       if (!runId) throw new Refusal('RUN_REQUIRED', 'Name the run: ?run=, from GET /orgs/{org}/imports/{id}/runs')
       const found = await findImportRun(db, {org, importId: id, runId})
-      const {bytes, open} = await makeResults({hot, storage}, found, source)
+      const {bytes, open} = await makeResults({hot, config, storage}, found, source)
       const name = `results-${runId}.csv`
       return reply({
         headers: {

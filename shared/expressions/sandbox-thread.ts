@@ -14,8 +14,9 @@ export const startThread = (milliseconds: number) => {
   const worker = openWorker({watch, milliseconds})
   const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
   let isAlive = true
-  /** A thread that fails says so by its `error`; `exit` follows, and that is what everything waits for. */
-  worker.on('error', () => {})
+  /** A thread that fails says why by its `error`; `exit` follows, and that is what everything waits for. */
+  let failure: unknown
+  worker.on('error', error => (failure = error))
   void ended.then(() => (isAlive = false))
 
   const ask = async <Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: Answers[Kind]} | Fault> => {
@@ -49,6 +50,7 @@ export const startThread = (milliseconds: number) => {
   return {
     ask,
     isAlive: () => isAlive,
+    failure: () => failure,
     end: async () => {
       await worker.terminate()
       await ended
@@ -59,7 +61,7 @@ export const startThread = (milliseconds: number) => {
 const openWorker = (workerData: {watch: Float64Array; milliseconds: number}) => {
   try {
     const resourceLimits = {stackSizeMb: 4, maxOldGenerationSizeMb: 128}
-    const worker = new Worker(new URL('./thread.ts', import.meta.url), {workerData, env: {}, resourceLimits})
+    const worker = new Worker(new URL('./thread.ts', import.meta.url), {workerData, env: {}, execArgv: [], resourceLimits})
     worker.unref()
     return worker
   } catch (cause) {
@@ -71,13 +73,25 @@ const openWorker = (workerData: {watch: Float64Array; milliseconds: number}) => 
 export const sandboxUnavailable = (cause?: unknown) =>
   Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer; try again in a moment'), {cause})
 
-/** Calls `expire` once nothing is left. Looks again meanwhile, since `left` shrinks when a row begins and grows with the next. */
+/** Lateness of a timer that means nothing. */
+const LATE_MILLISECONDS = 50
+
+/**
+ * Calls `expire` once nothing is left. Looks again meanwhile, since `left` shrinks when a row begins and grows with the next. Where this
+ * thread itself stood still (a stopped process), the other did too, and that time is given back.
+ */
 const watchOver = (left: () => number, everyMilliseconds: number, expire: () => void) => {
   let timer: NodeJS.Timeout
+  let due = monotonicMilliseconds()
+  let stoodStill = 0
   const look = () => {
-    const milliseconds = left()
-    if (milliseconds <= 0) expire()
-    else timer = setTimeout(look, Math.min(Math.max(1, milliseconds), everyMilliseconds))
+    const now = monotonicMilliseconds()
+    if (now - due > LATE_MILLISECONDS) stoodStill += now - due
+    const milliseconds = left() + stoodStill
+    if (milliseconds <= 0) return expire()
+    const wait = Math.min(Math.max(1, milliseconds), everyMilliseconds)
+    due = now + wait
+    timer = setTimeout(look, wait)
   }
   look()
   return {stop: () => clearTimeout(timer)}

@@ -95,7 +95,7 @@ const openInside = (rowMilliseconds: number) => {
     for (let attempt = 1; held !== program; attempt++) {
       const answered = await ask<'define'>({kind: 'define', program: program.program})
       if ('fault' in answered) {
-        if (attempt === 2) throw sandboxUnavailable()
+        if (attempt === 2) throw sandboxUnavailable(thread?.failure())
         continue
       }
       program.refuse(answered.answer)

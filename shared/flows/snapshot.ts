@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import type {DiscoveredModule} from '../crm/discovered.ts'
+import {Cleaning} from '../imports/cleaning.ts'
 import {Flow} from './flow.ts'
 
 /** Readers of another build refuse a format above their own (`FROM_FUTURE`). */
@@ -14,6 +15,13 @@ const Field = z.object({
   picklist: z.array(z.object({display: z.string(), actual: z.string()})),
 })
 
+/** By column. `as`: text that looks like numbers is kept as it is, or not. */
+const Reading = z.object({
+  dateOrder: z.enum(['dmy', 'mdy', 'ymd']).optional(),
+  decimalMark: z.enum(['point', 'comma']).optional(),
+  as: z.enum(['text', 'number']).optional(),
+})
+
 const SnapshotSource = z.object({
   no: z.number(),
   id: z.string(),
@@ -21,10 +29,19 @@ const SnapshotSource = z.object({
   fileKey: z.string(),
   sha256: z.string(),
   reader: z.unknown(),
+  cleaning: Cleaning.optional(),
+  /** As cleaning leaves them; the file itself has the first `fileColumns` of them. */
   columns: z.array(z.string()),
+  fileColumns: z.number().optional(),
+  /** Every row the file has; `struck` of them are not read. */
   rows: z.number(),
+  struck: z.number().optional(),
+  /** How a column's ambiguous values are read, where a person chose or some value proves it. */
+  readings: z.record(z.string(), Reading).optional(),
 })
 export type SnapshotSource = z.infer<typeof SnapshotSource>
+
+export const rowsToRead = ({rows, struck = 0}: SnapshotSource): number => rows - struck
 
 const SnapshotModule = z.object({no: z.number(), apiName: z.string(), label: z.string(), fields: z.array(Field)})
 export type SnapshotModule = z.infer<typeof SnapshotModule>

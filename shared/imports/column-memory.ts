@@ -1,24 +1,35 @@
 import {hash} from 'node:crypto'
+import {type Estimate, openEstimate} from './estimate.ts'
 
 const longestKey = 128
 const sampleCount = 5
 const sampleCharacters = 200
 
-/** The values of one column and the look each was given, up to `limit` of them; past that it forgets them all and only says that there are more. */
+/** The values of one column and the look each was given, up to `limit` of them; past that it forgets them all and estimates how many there are. */
 export const openColumnMemory = (limit: number) => {
   let known: Map<string, number> | undefined = new Map()
   const samples: string[] = []
+  let estimate: Estimate | undefined
   const keep = (value: string, look: number) => {
-    if (!known) return look
+    if (!known) {
+      estimate!.add(keyOf(value))
+      return look
+    }
     if (samples.length < sampleCount) samples.push(sampleOf(value))
     if (known.size < limit) known.set(keyOf(value), look)
-    else known = undefined
+    else {
+      estimate = openEstimate([...known.keys(), keyOf(value)])
+      known = undefined
+    }
     return look
   }
   return {
     recall: (value: string) => known?.get(keyOf(value)),
     keep,
-    findings: () => ({distinct: {count: known?.size ?? limit, more: !known}, samples}),
+    findings: () => ({
+      distinct: {count: known?.size ?? limit, more: !known, ...(estimate && {about: Math.max(limit + 1, estimate.count())})},
+      samples,
+    }),
   }
 }
 

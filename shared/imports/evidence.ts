@@ -1,6 +1,6 @@
 import {type DateOrder, type Kind, lookOf, looks} from './cell-kind.ts'
 import {openColumnMemory} from './column-memory.ts'
-import type {Row} from './csv-file.ts'
+import type {Row} from './row.ts'
 
 export type Found = {count: number; firstRow: number}
 export type Ragged = {count: number; firstRow: number | null}
@@ -10,8 +10,11 @@ export type ColumnEvidence = {
   /** Cells by what they look like; kinds that do not occur are left out, blank cells are `empties`. `0` and `1` are integers. */
   kinds: Partial<Record<Kind, number>>
   empties: number
-  /** Exact up to 1,000 (fewer in a file of more than 200 columns); `more` says that there are more than that. Blanks are no value. */
-  distinct: {count: number; more: boolean}
+  /**
+   * Exact up to 1,000 (fewer in a file of more than 200 columns); `more` says that there are more than that, `about` then how many, mostly
+   * within 5 % of the truth. Blanks are no value.
+   */
+  distinct: {count: number; more: boolean; about?: number}
   /** Characters of the longest cell. */
   longest: number
   /** Dates that can be read in one order only, by order, and those that can be read in several. Ambiguous ones and no proof: a person must choose. */
@@ -27,29 +30,41 @@ export type ColumnEvidence = {
   samples: string[]
 }
 
-export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: Ragged}
+export type Evidence = {columns: ColumnEvidence[]; rows: number; ragged: Ragged; struck: Ragged}
 
 // Over all columns together, so that a file of thousands of columns is bounded too.
 const distinctBudget = 200_000
 const [fewestDistinct, mostDistinct] = [10, 1000]
 
-/** Gathers in one pass what each column holds; memory does not grow with the rows. Ragged rows are counted but their cells, perhaps shifted, are not looked at. */
+/**
+ * Gathers in one pass what each column holds; memory does not grow with the rows. Ragged and struck rows are counted, but their cells, perhaps
+ * shifted or not to be written, are not looked at.
+ */
 export const openEvidence = (names: string[]) => {
   const limit = Math.min(mostDistinct, Math.max(fewestDistinct, Math.floor(distinctBudget / Math.max(1, names.length))))
   const columns = names.map(name => openColumn(name, limit))
-  const ragged: Ragged = {count: 0, firstRow: null}
+  const [ragged, struck]: [Ragged, Ragged] = [
+    {count: 0, firstRow: null},
+    {count: 0, firstRow: null},
+  ]
   let rows = 0
   const add = (chunk: Row[]) => {
     rows += chunk.length
-    const whole = chunk.filter(row => !row.ragged)
+    const whole = chunk.filter(row => !row.ragged && row.struck === undefined)
     if (whole.length < chunk.length) {
-      ragged.count += chunk.length - whole.length
-      ragged.firstRow ??= chunk.find(row => row.ragged)!.rowNumber
+      tell(struck, chunk, row => row.struck !== undefined)
+      tell(ragged, chunk, row => row.ragged && row.struck === undefined)
     }
     for (const [index, column] of columns.entries()) column.add(whole, index)
   }
-  const end = (): Evidence => ({columns: columns.map(column => column.end()), rows, ragged})
+  const end = (): Evidence => ({columns: columns.map(column => column.end()), rows, ragged, struck})
   return {add, end}
+}
+
+const tell = (found: Ragged, rows: Row[], is: (row: Row) => boolean) => {
+  const matching = rows.filter(is)
+  found.count += matching.length
+  found.firstRow ??= matching[0]?.rowNumber ?? null
 }
 
 const openColumn = (name: string, limit: number) => {

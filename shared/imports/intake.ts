@@ -4,9 +4,12 @@ import {PassThrough, Readable} from 'node:stream'
 import {Refusal} from '../errors.ts'
 import type {Storage} from '../storage.ts'
 import {openCsv} from './csv-file.ts'
-import {type ColumnEvidence, openEvidence, type Ragged} from './evidence.ts'
-import type {Reader, ReaderOptions} from './reader.ts'
-import {resolveReader, type Sniffed, sampleBytes} from './sniff.ts'
+import {type Examined, examine} from './examine.ts'
+import {formatOf} from './magic.ts'
+import type {CsvOptions, Reader, ReaderOptions, XlsxOptions} from './reader.ts'
+import {type CsvSniffed, checked, resolveReader, sampleBytes} from './sniff.ts'
+import type {Sheet} from './xlsx/workbook.ts'
+import {openXlsx, type WorkbookLimits} from './xlsx/xlsx-file.ts'
 
 export type Upload = {
   /** On a refusal a Readable is left open and drained, not destroyed, so that an HTTP answer can still go out on its connection. */
@@ -16,21 +19,20 @@ export type Upload = {
   maxBytes: number
   storage: Storage
   key: string
+  workbook: WorkbookLimits
 }
 
-export type Intake = {
-  bytes: number
-  sha256: string
-  reader: Reader
-  sniffed: Sniffed
-  columns: ColumnEvidence[]
-  rows: number
-  ragged: Ragged
-}
+/** Of a workbook: the sheet that would be read, and all there are. */
+export type XlsxSniffed = {sheet: string; how: 'stated' | 'only' | 'first visible'; sheets: Sheet[]}
+export type Sniffed = CsvSniffed | XlsxSniffed
+
+type Findings = Examined & {reader: Reader; sniffed: Sniffed}
+export type Intake = Findings & {bytes: number; sha256: string}
 
 /**
- * One pass: every chunk goes to storage, hash, reader and evidence before the next is asked for. The object appears under its key only when
- * the file was read to its end without a refusal; whatever fails, and when the client goes away (`UPLOAD_BROKEN`), nothing is left.
+ * A CSV file in one pass: every chunk goes to storage, hash, reader and evidence before the next is asked for, and the object appears under its
+ * key only when the file was read to its end without a refusal. A workbook is stored first, as its parts are read in an order of their own.
+ * Whatever fails, and when the client goes away (`UPLOAD_BROKEN`), nothing is left.
  */
 export const takeIn = async (upload: Upload): Promise<Intake> => {
   const {body, storage, key} = upload
@@ -38,11 +40,15 @@ export const takeIn = async (upload: Upload): Promise<Intake> => {
   const count: Count = {bytes: 0, hash: createHash('sha256')}
   const chunks = copied(upload, count, shelf.keep)
   try {
-    const findings = await readThrough(chunks, upload.reader)
+    const {sample, rest} = await sampleOf(chunks)
+    const format = formatOf(sample)
+    assertFormat(upload.reader, format)
+    const findings = await (format === 'csv' ? readThrough(sample, rest, upload.reader as CsvOptions | undefined) : drain(rest))
     await shelf.close()
-    return {bytes: count.bytes, sha256: count.hash.digest('hex'), ...findings}
+    return {...(findings ?? (await readWorkbook(upload))), bytes: count.bytes, sha256: count.hash.digest('hex')}
   } catch (error) {
     await shelf.abandon(error as Error)
+    await storage.remove(key)
     await chunks.return()
     if (body instanceof Readable) body.resume()
     throw error
@@ -110,19 +116,45 @@ const tooLarge = (limit: number) =>
     {limit},
   )
 
-const readThrough = async (chunks: AsyncGenerator<Uint8Array, void, undefined>, stated: ReaderOptions | undefined) => {
-  const {sample, rest} = await sampleOf(chunks)
+const assertFormat = (stated: ReaderOptions | undefined, format: 'csv' | 'xlsx') => {
+  const other = format === 'csv' ? xlsxOnly : csvOnly
+  const wrong = Object.keys(stated ?? {}).filter(key => other.includes(key))
+  if (wrong.length || (stated?.format ?? format) !== format)
+    throw new Refusal(
+      'INVALID',
+      `The file is ${format === 'csv' ? 'CSV' : 'a workbook'}, which has no ${wrong.join(', ') || 'such format'}. Leave that out`,
+    )
+}
+
+const csvOnly = ['encoding', 'delimiter', 'quote', 'strictQuotes', 'skipRows', 'comment', 'shortRows']
+const xlsxOnly = ['sheet', 'range']
+
+const drain = async (chunks: AsyncIterable<Uint8Array>) => {
+  for await (const _ of chunks);
+}
+
+const readWorkbook = async ({storage, key, reader: options, workbook: limits}: Upload): Promise<Findings> => {
+  const stated = (options ?? {}) as XlsxOptions
+  const {sheet: name, headerRow = true, range = null} = stated
+  const file = await openXlsx({storage, key}, {sheet: name, headerRow, range}, limits)
+  const {sheet, sheets} = file
+  const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : 'first visible'
+  const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
+  return {reader, sniffed: {sheet: sheet.name, how, sheets}, ...(await examine(file, file))}
+}
+
+const readThrough = async (sample: Uint8Array, rest: AsyncIterable<Uint8Array>, stated: CsvOptions | undefined): Promise<Findings> => {
   let {reader, sniffed} = resolveReader(sample, stated)
-  const {columns, rows} = await openCsv(rest, reader, {
+  const table = await openCsv(rest, reader, {
     fallback: sniffed.how === 'ascii' ? 'windows-1252' : undefined,
     onFallback: encoding => {
       reader = {...reader, encoding}
       sniffed = {...sniffed, encoding, how: 'fallback'}
     },
   })
-  const evidence = openEvidence(columns)
-  for await (const chunk of rows) evidence.add(chunk)
-  return {reader, sniffed, ...evidence.end()}
+  // What is read on the way may still correct the encoding.
+  const examined = await examine(table, null)
+  return {reader, sniffed, ...examined}
 }
 
 /** Reads ahead as far as the sniffer needs; `rest` gives the same bytes again and goes on from there. */

@@ -1,13 +1,13 @@
 import {Refusal} from '../errors.ts'
-import type {Row} from './csv-file.ts'
 import {lineOf} from './csv-line.ts'
+import type {Row} from './row.ts'
 import {type Module, type RowOutcome, resultOf} from './row-result.ts'
 
 export const resultsLimit = 64 * 1024 * 1024
 
 export type Results = {
   columns: string[]
-  /** Every row the file read, in order. */
+  /** Every row the file read, in order, struck ones too. Their cells are written as read, not as cleaned. */
   rows: AsyncIterable<Row[]>
   /** Sorted by row number, at most one for a row. */
   outcomes: AsyncIterable<RowOutcome[]>
@@ -41,8 +41,8 @@ export async function* writeResults({
     for await (const chunk of rows) {
       const found = await pending.through(chunk.at(-1)?.rowNumber ?? 0)
       let text = ''
-      for (const {rowNumber, cells} of chunk)
-        text += `${lineOf(placed(cells, columns.length, cellsOf(found.get(rowNumber), modules) ?? blank))}\r\n`
+      for (const row of chunk)
+        text += `${lineOf(placed(row.read ?? row.cells, columns.length, cellsOf(outcomeOf(row, found), modules) ?? blank))}\r\n`
       total.rows += chunk.length
       yield* counted(text)
     }
@@ -62,6 +62,10 @@ const ownColumns = (columns: string[], modules: Module[]) => {
     return own
   })
 }
+
+/** A row that cleaning struck has no outcome of its own. */
+const outcomeOf = ({rowNumber, struck}: Row, found: Map<number, RowOutcome>): RowOutcome | undefined =>
+  struck === undefined ? found.get(rowNumber) : {rowNumber, excluded: true, entries: []}
 
 const cellsOf = (outcome: RowOutcome | undefined, modules: Module[]) => {
   if (!outcome) return

@@ -1,6 +1,6 @@
 import {countAt, type Outcome} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
-import type {Snapshot} from '../flows/snapshot.ts'
+import {rowsToRead, type Snapshot} from '../flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
 
 /** Outcomes that can be a row's last word. */
@@ -40,7 +40,7 @@ const countsOf = ({counts}: Run, module: number) =>
 /** Rows of all flows together; `etaSeconds` from the rate since the start, null before anything is done. */
 const progressOf = ({counts, startedAt, endedAt}: Run, {flows, sources}: Pick<Snapshot, 'flows' | 'sources'>) => {
   const done = counts.reduce((sum, count) => sum + count, 0)
-  const total = flows.reduce((sum, {sourceNo}) => sum + sources.find(({no}) => no === sourceNo)!.rows, 0)
+  const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
   const etaSeconds = rowsPerSecond === null || endedAt ? null : Math.max(0, total - done) / rowsPerSecond

@@ -3,12 +3,11 @@ import type {Hot} from '../../sql/database.ts'
 import {type FinalEntry, listFinals, OUTCOMES} from '../../sql/run-log.ts'
 import {Refusal} from '../errors.ts'
 import type {Snapshot, SnapshotSource} from '../flows/snapshot.ts'
-import {readCsv} from '../imports/csv-file.ts'
-import {Reader} from '../imports/reader.ts'
 import {writeResults} from '../imports/results-csv.ts'
 import type {Outcome, RowOutcome} from '../imports/row-result.ts'
 import {spool} from '../imports/spool.ts'
-import {type Storage, StorageMissing} from '../storage.ts'
+import {type FilePlace, openFile} from '../imports/stored-file.ts'
+import {StorageMissing} from '../storage.ts'
 import type {FoundRun} from './find.ts'
 
 const rowsPerLook = 1_000
@@ -17,7 +16,7 @@ const mostAtOnce = 4
 let under = 0
 
 /** The run's results file, whole before its first byte is sent, so that whatever is wrong is answered as a refusal. `open` once; it removes itself. */
-export const makeResults = async (tools: {hot: Hot; storage: Storage}, {run, snapshot}: FoundRun, sourceId: string | undefined) => {
+export const makeResults = async (tools: FilePlace & {hot: Hot}, {run, snapshot}: FoundRun, sourceId: string | undefined) => {
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it has no results')
   if (!snapshot)
     throw new Refusal(
@@ -48,13 +47,14 @@ const chooseSource = ({sources, flows}: Snapshot, id: string | undefined): Snaps
   return chosen
 }
 
-async function* lines({hot, storage}: {hot: Hot; storage: Storage}, run: number, {flows, modules}: Snapshot, source: SnapshotSource) {
+async function* lines({hot, ...place}: FilePlace & {hot: Hot}, run: number, {flows, modules}: Snapshot, source: SnapshotSource) {
   try {
     const mine = flows.filter(({sourceNo}) => sourceNo === source.no)
     const written = modules.filter(({no}) => mine.some(({moduleNo}) => moduleNo === no))
+    const {fileColumns, rows} = await openFile(place, source)
     yield* writeResults({
-      columns: source.columns,
-      rows: readCsv(await storage.read(source.fileKey), Reader.parse(source.reader)),
+      columns: fileColumns,
+      rows,
       outcomes: outcomesOf(hot, {run, rows: source.rows, flows: mine.map(({no}) => no), modules: written}),
       modules: written,
     })

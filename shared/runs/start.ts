@@ -9,9 +9,12 @@ import {assertWritable} from '../connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
 import {Flows, findIssues} from '../flows/flow.ts'
-import {SNAPSHOT_FORMAT, type SnapshotSource, takeSnapshot} from '../flows/snapshot.ts'
+import {rowsToRead, SNAPSHOT_FORMAT, type SnapshotSource, takeSnapshot} from '../flows/snapshot.ts'
+import {Choices, readingsOf} from '../imports/choices.ts'
+import {Cleaning} from '../imports/cleaning.ts'
 import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import type {SourceEvidence} from '../sources/describe.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './outside.ts'
 
@@ -33,7 +36,7 @@ export const startRun = async (
   if (found.state === 'draft' || found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before running')
   await assertWritable(tx, {org, connector: found.connectorId})
   const snapshot = await freeze(tx, found)
-  const rows = snapshot.flows.reduce((sum, {sourceNo}) => sum + snapshot.sources.find(({no}) => no === sourceNo)!.rows, 0)
+  const rows = snapshot.flows.reduce((sum, {sourceNo}) => sum + rowsToRead(snapshot.sources.find(({no}) => no === sourceNo)!), 0)
   const id =
     runId ??
     (await authorise(tx, {org, person, declaredRows: declaredRows ?? Math.max(1, rows), connector: found.connectorId, importNo: found.no}))
@@ -75,13 +78,14 @@ export const findKnown = async (tx: Tx, {importNo, connector}: {importNo: number
   return {sources, discovery: discovery.id, modules: new Map(modules.map(module => [module.apiName, module]))}
 }
 
-const shapeSource = ({no, id, label, fileKey, sha256, reader, rows, evidence}: Source): SnapshotSource => ({
-  no,
-  id,
-  label,
-  fileKey,
-  sha256,
-  reader,
-  rows,
-  columns: (evidence as {columns: {name: string}[]}).columns.map(({name}) => name),
-})
+const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: Source): SnapshotSource => {
+  const {columns, fileColumns, struck} = evidence as SourceEvidence
+  return {
+    ...{no, id, label, fileKey, sha256, reader, rows},
+    cleaning: Cleaning.parse(cleaning),
+    columns: columns.map(({name}) => name),
+    fileColumns: fileColumns?.length ?? columns.length,
+    struck: struck?.count ?? 0,
+    readings: readingsOf(columns, Choices.parse(choices)),
+  }
+}

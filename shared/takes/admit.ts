@@ -7,7 +7,7 @@ import {Refusal} from '../errors.ts'
 import {assertMine, isWriting, leaseSeconds, lockStanding, openOutside} from '../runs/outside.ts'
 import type {TakeAnswer, Taking} from './take.ts'
 
-/** Longer than the two reads take; a process that dies in them holds the record back for no longer. */
+/** A process that dies while the CRM is asked holds the record back for no longer; one that asks for longer may lose it. */
 const reservedSeconds = 120
 /** Source: the specification's limits, "take window". */
 const mostRunsBefore = 1_000

@@ -2,6 +2,7 @@ import {HOW} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {
   type AdmittedRow,
+  listFlyingTargets,
   listOutsideSends,
   listRowStandings,
   moveHead,
@@ -48,13 +49,14 @@ export const admitUnits = async (
   const chain = run.chainNo ?? run.no
   const keys = units.flatMap(({rows}) => rows.map(({key}) => key))
   const standings = new Map((await listRowStandings(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
+  const flying = kind === 'replace' ? await listFlyingTargets(tx, {run: run.no, module, targets: units.map(unit => unit.parent!)}) : []
   const decided: Admission['decided'] = []
   const admitted: Admission['admitted'] = []
   let room = run.rowsLimit - run.counted
   let left: Unit[] = []
   for (const [n, unit] of units.entries()) {
     const known = unit.rows.map(({key}) => standings.get(key)!)
-    const end = endUnsent(unit, known, kind)
+    const end = endUnsent(unit, known, {kind, flying})
     if (end) {
       decided.push(end)
       continue
@@ -82,10 +84,12 @@ export const admitUnits = async (
   return {batch, admitted, decided, left, stop: null}
 }
 
-/** A unit that is not to be sent: a row has another parent, is in flight, or was created before. */
-const endUnsent = ({at, parent}: Unit, known: RowStanding[], kind: Asked['kind']): Admission['decided'][number] | null => {
+type Meeting = Pick<Asked, 'kind'> & {flying: readonly string[]}
+
+/** A unit that is not to be sent: a row has another parent, is in flight or its parent is, or it was created before. */
+const endUnsent = ({at, parent}: Unit, known: RowStanding[], {kind, flying}: Meeting): Admission['decided'][number] | null => {
   if (known.some(row => row.parent !== null && row.parent !== parent)) return {at, why: 'parent'}
-  if (known.some(({sending}) => sending)) return {at, why: 'sending'}
+  if (known.some(({sending}) => sending) || (parent !== null && flying.includes(parent))) return {at, why: 'sending'}
   const [row] = known
   if (kind === 'create' && row?.recordId && (row.how === HOW.made || row.how === HOW.taken))
     return {at, why: 'has_record', recordId: row.recordId}

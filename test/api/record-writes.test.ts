@@ -80,7 +80,7 @@ test('a row is counted once however often it is sent, and a refused one counts o
   const here = t.context
   const run = await here.authorise(2)
   const first = await ok(here.create(run, [nameless('R-1'), row('R-2')]), 200)
-  t.like(first.results[0], {ok: false, crm: {code: 'MANDATORY_NOT_FOUND', status: 400, unanswered: false}})
+  t.like(first.results[0], {ok: false, crm: {code: 'MANDATORY_NOT_FOUND', status: 207, unanswered: false}})
   t.is((await here.read(run)).rowsWritten, 1)
   t.like((await ok(here.create(run, [row('R-1')]), 200)).results[0], {ok: true, outcome: 'created'})
   const {finals, run: seen} = await assertLedger(here, run)
@@ -190,6 +190,7 @@ test('another org’s run is one that nobody has', async t => {
   const write = await other.create(run, [row('x')], {}, {prefer: 'respond-async'})
   t.is(write.status, 202)
   t.is((await here.org.call('GET', `/orgs/${here.org.org}/writes/${write.body.write.id}`)).status, 404)
+  await untilDone(other, write.body.write.id)
 })
 
 test('an ended run writes no more; what was done under a writeId is still told', async t => {
@@ -251,6 +252,12 @@ test('a request under the same writeId as one under way is asked to come again',
   await assertLedger(here, run)
 })
 
+const untilDone = ({org}: Outside, write: string) =>
+  until(
+    async () => (await org.call('GET', `/orgs/${org.org}/writes/${write}`)).body,
+    ({write}) => write.state === 'done',
+  )
+
 test('whoever does not wait is told where to look', async t => {
   const here = t.context
   const run = await here.authorise()
@@ -259,10 +266,7 @@ test('whoever does not wait is told where to look', async t => {
   t.is(headers.get('preference-applied'), 'respond-async')
   t.is(headers.get('location'), `/orgs/${here.org.org}/jobs/${body.job.id}`)
   t.like(body.write, {runId: run, kind: 'create'})
-  const seen = await until(
-    async () => (await here.org.call('GET', `/orgs/${here.org.org}/writes/${body.write.id}`)).body,
-    ({write}) => write.state === 'done',
-  )
+  const seen = await untilDone(here, body.write.id)
   t.like(seen.results[0], {rowKey: 'P-1', writeId: 'w1', ok: true, outcome: 'created'})
   t.deepEqual(Object.keys(seen.write), ['id', 'runId', 'kind', 'state', 'crm', 'createdAt'])
   const waited = await here.create(run, [row('P-2')], {}, {prefer: 'wait=20'})

@@ -128,10 +128,11 @@ test('what cannot be meant is refused before anything is admitted or sent', asyn
   t.deepEqual(await meterOf(world, run), {counted: 0, admissions: 0, sends: 0, questions: 0, state: 'authorised'})
 })
 
-test('two thousand rows in one request are not too many', async t => {
+test('two thousand rows of two thousand characters in one request are not too many', async t => {
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(5_000), orders.makeOrder()]
   const rows = sheet(...Array.from({length: 2_000}, (_, n) => `P${n}`))
+  for (const {payload} of rows) Object.assign(payload, {Note: 'n'.repeat(200), Unknown: 'u'.repeat(1_500)})
   t.like(await orders.results(run, [{parentId, rows}]), [{ok: true, deleted: 0, added: 2_000}])
   t.is(orders.productsOf(parentId).length, 2_000)
   t.is((await meterOf(world, run)).counted, 2_000)

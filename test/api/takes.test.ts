@@ -142,37 +142,52 @@ test('reused: the row has another record, made, taken or updated; one it only ma
   }
 })
 
+/** An account made at a moment of the CRM's clock, which is ours again afterwards. */
+const madeAt = (here: Here, ms: number) => {
+  const {clock} = here.world.crm
+  clock.freeze()
+  clock.set(ms)
+  const record = make(here)
+  clock.set(Date.now())
+  clock.unfreeze()
+  return record
+}
+
+const startedAt = async (here: Here, ms: number, record: string) => {
+  const run = await authorise(here)
+  await startOf(here, run, new Date(ms))
+  return taken(here, {run, record})
+}
+
 test('two seconds before the chain began, by whole seconds, and not one moment more', async t => {
   const here = t.context
-  const {crm} = here.world
   const second = Math.floor(Date.now() / 1000) * 1000 - 60_000
-  const madeAt = (ms: number) => {
-    crm.clock.set(ms)
-    const record = make(here)
-    crm.clock.set(Date.now())
-    return record
-  }
-  const asked = async (start: number, record: string) => {
-    const run = await authorise(here)
-    await startOf(here, run, new Date(start))
-    return taken(here, {run, record})
-  }
-  t.true(await asked(second, madeAt(second)))
-  t.true(await asked(second, madeAt(second - 1_000)))
-  t.true(await asked(second, madeAt(second - 2_000)))
-  t.is(await asked(second + 1, madeAt(second - 2_000)), 'earlier')
-  t.is(await asked(second, madeAt(second - 3_000)), 'earlier')
-  t.is(await asked(second, madeAt(second - 2_001)), 'earlier')
+  t.true(await startedAt(here, second, madeAt(here, second)))
+  t.true(await startedAt(here, second, madeAt(here, second - 1_000)))
+  t.true(await startedAt(here, second, madeAt(here, second - 2_000)))
+  t.is(await startedAt(here, second + 1, madeAt(here, second - 2_000)), 'earlier')
+  t.is(await startedAt(here, second, madeAt(here, second - 3_000)), 'earlier')
+  t.is(await startedAt(here, second, madeAt(here, second - 2_001)), 'earlier')
+})
+
+test('a database whose clock is an hour off is judged by its own clock; one a second off is as good as ours', async t => {
+  const here = t.context
+  await here.world.ahead('1 hour')
+  const run = await authorise(here)
+  t.true(await taken(here, {run, record: make(here)}))
+  t.is(await taken(here, {run, record: madeAt(here, Date.now() - 10_000), row: 'r2'}), 'earlier')
+  await here.world.ahead('1 second')
+  const second = Math.floor(Date.now() / 1000) * 1000 - 60_000
+  t.true(await startedAt(here, second, madeAt(here, second - 2_000)))
+  t.is(await startedAt(here, second, madeAt(here, second - 3_000)), 'earlier')
 })
 
 test('a CRM whose clock is an hour off is judged by its own clock', async t => {
   const here = t.context
-  const {crm} = here.world
   for (const hours of [1, -1]) {
     const off = hours * 3_600_000
-    crm.clock.set(Date.now() + off - 30_000)
-    const early = make(here)
-    crm.clock.set(Date.now() + off)
+    const early = madeAt(here, Date.now() + off - 30_000)
+    here.world.crm.clock.set(Date.now() + off)
     const run = await authorise(here)
     t.true(await taken(here, {run, record: make(here)}), `${hours} h`)
     t.is(await taken(here, {run, record: early, row: 'r2'}), 'earlier', `${hours} h`)
@@ -198,9 +213,7 @@ test('the chain begins with its first run, found through a thousand runs before 
       update runs set chain_no = ${nth(before)} where id = ${run} or id like ${`${run}.%`}`)
     return run
   }
-  here.world.crm.clock.advance(-999 * 60_000)
-  const record = make(here)
-  here.world.crm.clock.set(Date.now())
+  const record = madeAt(here, Date.now() - 999 * 60_000)
   t.true(await taken(here, {run: await grow(1_000), record}))
   t.is(await taken(here, {run: await grow(998), record}), 'earlier')
   here.world.crm.clearJournal()

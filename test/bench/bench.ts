@@ -1,12 +1,15 @@
 import {measureAuth} from './auth.ts'
+import {measureExpressions} from './expressions.ts'
 
 /** `npm run bench [-- --json]`: ratios, each against its own baseline in the same run. Absolute figures are this machine's alone. */
-const figures = {...(await measureAuth())}
+const figures = {...(await measureAuth()), ...(await measureExpressions())}
 
 const SAYS: Record<keyof typeof figures, string> = {
   authOverBareKoa: 'authenticated, validated route ÷ the same route on bare Koa (req/s)',
   authOverSameAppWithout: 'the same ÷ the same route in our app without a bearer (req/s)',
   authRequestsPerSecond: 'its requests per second here, one process, 32 connections',
+  expressionsOverBareSandbox: '10 expressions a row through the sandbox ÷ the bare engine on this thread (rows/s)',
+  expressionRowsPerSecond: 'its rows per second here, batches of 500, one thread',
 }
 
 if (process.argv.includes('--json')) console.log(JSON.stringify(figures))

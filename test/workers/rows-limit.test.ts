@@ -3,7 +3,7 @@ import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
 import {until} from '../until.ts'
 import {type World, world} from '../world.ts'
 
-/** The rows a run may write, met between two parents. The tests take turns. */
+/** The rows a run may write, met between two parents, and requests that meet. The tests take turns. */
 type Here = {world: World; orders: Orders}
 const test = anyTest.serial as TestFn<Here>
 
@@ -70,4 +70,25 @@ test('a parent there is no room for just now waits for what is in flight, and go
   t.like(await other, [{ok: true, deleted: 1, added: 3}])
   t.deepEqual([orders.productsOf(first), orders.productsOf(second)], [['Old'], ['E', 'F', 'G']])
   t.deepEqual(await meterOf(world, run), {counted: 3, admissions: 3, sends: 0, questions: 0, state: 'writing'})
+})
+
+test('two requests for one parent do not mix: the second is told to ask again', async t => {
+  const {world, orders} = t.context
+  const [run, parentId, other] = [await orders.authorise(), orders.makeOrder(), orders.makeOrder(1)]
+  world.crm.faults.add({match: {method: 'PUT', module: 'Orders'}, action: 'hold'})
+  const one = orders.results(run, [{parentId, rows: sheet('A', 'B')}])
+  await until(world.crm.held, held => held === 1)
+  const items = [
+    {parentId, rows: sheet('C')},
+    {parentId: other, rows: sheet('D')},
+  ]
+  t.like(await orders.results(run, items), [
+    {ok: false, code: 'WRITE_UNDER_WAY', written: false},
+    {ok: true, deleted: 1},
+  ])
+  world.crm.release()
+  t.like(await one, [{ok: true, deleted: 0, added: 2}])
+  t.like(await orders.results(run, items.slice(0, 1)), [{ok: true, deleted: 2, added: 1}])
+  t.deepEqual(orders.productsOf(parentId), ['C'])
+  t.is((await meterOf(world, run)).counted, 4)
 })

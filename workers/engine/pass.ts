@@ -1,4 +1,4 @@
-import type {Row as FileRow} from '../../shared/imports/csv-file.ts'
+import type {Row as FileRow} from '../../shared/imports/row.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
 import {assertGoing, type Desk, finish, makeRoom, openDesk, type Prepared, place, rest} from './desk.ts'
@@ -49,13 +49,13 @@ const findDone = async ({db, run}: Context, track: Track, lowWater: number): Pro
 
 const sizeOf = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
 
-/** Composes a chunk and asks the CRM about it. Its rows enter the window as they are read. */
+/** Composes a chunk and asks the CRM about it. Its rows enter the window as they are read; those that cleaning struck never do. */
 const prepare = async ({ctx, track, window}: Desk, {read: chunk, questions}: Chunk, isDone: IsDone): Promise<Prepared> => {
   const rows: Row[] = []
   const failures: Failure[] = []
   for (const read of chunk) {
     const question = questions.get(read.rowNumber)
-    if (!question && isDone(read.rowNumber)) window.passOver(read.rowNumber)
+    if (read.struck !== undefined || (!question && isDone(read.rowNumber))) window.passOver(read.rowNumber)
     else {
       window.enter(read.rowNumber, sizeOf(read))
       const composed = compose(track, read)

@@ -1,7 +1,7 @@
 import {matchKeyOf, normalise} from '../../shared/flows/match-key.ts'
 import type {SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/flows/snapshot.ts'
 import {CLEAR, convert} from '../../shared/flows/value.ts'
-import type {Row as FileRow} from '../../shared/imports/csv-file.ts'
+import type {Row as FileRow} from '../../shared/imports/row.ts'
 import type {Outcome} from '../../sql/run-log.ts'
 
 export const KINDS = {create: 0, update: 1, again: 2} as const
@@ -83,7 +83,7 @@ export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow): Row 
   if (ragged)
     return failed(
       'ROW_RAGGED',
-      `The row has ${cells.length} cells and the header ${track.source.columns.length}: nothing of it was written`,
+      `The row has ${cells.length} cells and the header ${track.source.fileColumns ?? track.source.columns.length}: nothing of it was written`,
     )
   if (isBlank(track, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
   const payload: Record<string, unknown> = {}

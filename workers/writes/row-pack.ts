@@ -5,6 +5,7 @@ import {Refusal} from '../../shared/errors.ts'
 import type {Unit} from '../../shared/writes/admit.ts'
 import type {ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
 import type {Pool} from '../../sql/database.ts'
+import {listFlyingTargets} from '../../sql/outside-ledger.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
 import {notSent, refusedUnsent} from './send.ts'
@@ -43,11 +44,17 @@ const readForMs = 2_000
 export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pack> => {
   const pack: Pack = {units: [], rowIds: new Map(), readAt: performance.now(), results: [], shut: null}
   const until = performance.now() + readForMs
+  const flying = await listFlying(desk, parents)
   let room = await readRoom(desk)
   let elements = 0
   for (const parent of parents) {
     const isFirst = pack.units.length === 0
     if (!isFirst && performance.now() > until) break
+    // What it holds is changing just now: admission says so.
+    if (flying.includes(parent.parentId)) {
+      pack.units.push(unitOf(parent))
+      continue
+    }
     const fresh = await countFresh(desk, parent)
     if (room === null || fresh > room) return isFirst && pack.results.length === 0 ? {...pack, units: parents.map(unitOf)} : pack
     const read = await readParent(desk, parent, fresh)
@@ -65,6 +72,9 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
   }
   return pack
 }
+
+const listFlying = ({db, write, request}: Desk, parents: ParentItem[]) =>
+  listFlyingTargets(db, {run: write.runNo, module: request.childNo, targets: parents.map(({parentId}) => parentId)})
 
 /** Null where the run has stopped. */
 const readRoom = async ({db, write}: Desk) => {

@@ -128,7 +128,8 @@ const admit = (work: Work, {write, module, flow, kind, units: asked}: Sending): 
     const shut = shutBy(run) ?? (await pausedBy(tx, write))
     if (shut) return refuseAll(tx, write, units, shut)
     const admission = await admitUnits(tx, run, {write: write.id, module, flow, kind, units, answerSeconds: answerSecondsOf(work)})
-    await keepResults(tx, {write: write.id, results: admission.decided.map(end => resultOf(end, admission.stop))})
+    const results = admission.decided.map(end => resultOf(end, admission.stop))
+    if (results.length) await keepResults(tx, {write: write.id, results})
     return admission
   })
 

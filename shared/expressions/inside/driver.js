@@ -166,5 +166,15 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     }
   }
 
-  return {define, run, load, call}
+  /** The expression context: plain data, the same for every row. */
+  const data = json => freezeData(parse(json))
+
+  const kinds = exports => stringify(Object.fromEntries(Object.entries(exports).map(([name, held]) => [name, typeof held])))
+
+  const forget = () => {
+    program = null
+    regexes.length = 0
+  }
+
+  return {define, run, load, call, data, kinds, forget}
 }

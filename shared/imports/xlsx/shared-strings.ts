@@ -9,7 +9,10 @@ import {openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
 const perBlock = 16
-const cachedCharacters = 4 * 1024 ** 2
+const slabBytes = 1024 ** 2
+/** Blocks met once are soon forgotten, so that a table read from end to end is not kept; those met again are kept up to this many bytes. */
+const recentBlocks = 32
+const keptBytes = 4 * 1024 ** 2
 
 export type SharedStrings = {at(index: number): string; spilled: boolean; close(): void}
 
@@ -56,7 +59,7 @@ const listItems = (add: (text: string) => void) => {
 const openAdding = (blocks: Blocks) => {
   let block: string[] = []
   const flush = () => {
-    if (block.length) blocks.add(Buffer.from(JSON.stringify(block)))
+    if (block.length) blocks.add(JSON.stringify(block))
     block = []
   }
   return {
@@ -71,77 +74,116 @@ const openAdding = (blocks: Blocks) => {
   }
 }
 
-/** Strings asked for one after another mostly lie in one block; the blocks used last are kept as strings. */
 const openLookup = (blocks: Blocks): SharedStrings => {
-  const cache = new Map<number, {strings: string[]; size: number}>()
-  let size = 0
+  const met = new Uint8Array(blocks.count())
+  const recent = openShelf(recentBlocks)
+  const kept = openShelf(keptBytes)
   const load = (block: number) => {
-    const bytes = blocks.read(block)
-    const loaded = {strings: JSON.parse(bytes.toString()) as string[], size: bytes.length + 200}
-    cache.set(block, loaded)
-    size += loaded.size
-    for (const [oldest, {size: freed}] of cache) {
-      if (size <= cachedCharacters || oldest === block) break
-      cache.delete(oldest)
-      size -= freed
-    }
-    return loaded.strings
+    const text = blocks.read(block)
+    const strings = JSON.parse(text) as string[]
+    if (met[block]) kept.put(block, strings, text.length + 50 * perBlock)
+    else recent.put(block, strings, 1)
+    met[block] = 1
+    return strings
   }
   const at = (index: number) => {
     const block = Math.floor(index / perBlock)
-    const text = Number.isInteger(index) && index >= 0 && block < blocks.count() ? (cache.get(block)?.strings ?? load(block))[index % perBlock] : undefined
+    const isThere = Number.isInteger(index) && index >= 0 && block < met.length
+    const text = isThere ? (recent.get(block) ?? kept.get(block) ?? load(block))[index % perBlock] : undefined
     if (text === undefined) throw corrupt(`a cell names shared string ${index}, which is not there`)
     return text
   }
   return {at, spilled: blocks.spilled(), close: blocks.close}
 }
 
+/** What was put last, up to a size; the oldest goes first. */
+const openShelf = (limit: number) => {
+  const entries = new Map<number, {strings: string[]; size: number}>()
+  let total = 0
+  return {
+    get: (block: number) => entries.get(block)?.strings,
+    put(block: number, strings: string[], size: number) {
+      entries.set(block, {strings, size})
+      total += size
+      for (const [oldest, {size: freed}] of entries) {
+        if (total <= limit || oldest === block) return
+        entries.delete(oldest)
+        total -= freed
+      }
+    },
+  }
+}
+
 type Blocks = ReturnType<typeof openBlocks>
 
+type Slab = {bytes: Buffer | null; used: number; at: number}
+
 /**
- * Read and written synchronously: a block is a few hundred bytes of a local file just written. The file has no name from its first moment
- * on, so a process that dies leaves nothing.
+ * Blocks of text in slabs of 1 MiB. Past the limit slabs go to a file when they are full: written and read synchronously, as it is local and
+ * just written. The file has no name from its first moment on, so a process that dies leaves nothing.
  */
 const openBlocks = (limit: number) => {
-  let held: Buffer[] | null = []
+  const slabs: Slab[] = []
+  /** By threes: slab, start, length. */
+  const places: number[] = []
+  let [total, spilled, fileBytes] = [0, 0, 0]
   let file: number | null = null
-  const ends: number[] = []
-  let bytes = 0
-  const write = (block: Buffer) => {
-    for (let from = 0; from < block.length; ) from += writeSync(file!, block, from)
-  }
   const spill = () => {
-    const path = join(tmpdir(), `lading-${randomUUID()}`)
-    file = openSync(path, 'wx+', 0o600)
-    unlinkSync(path)
-    for (const block of held!) write(block)
-    held = null
+    file ??= openNameless()
+    for (; spilled < slabs.length; spilled++) {
+      const slab = slabs[spilled]!
+      slab.at = fileBytes
+      for (let from = 0; from < slab.used; ) from += writeSync(file, slab.bytes!, from, slab.used - from)
+      fileBytes += slab.used
+      slab.bytes = null
+    }
+  }
+  const roomFor = (bytes: number): Slab & {bytes: Buffer} => {
+    const last = slabs.at(-1)
+    if (last?.bytes && last.bytes.length - last.used >= bytes) return last as Slab & {bytes: Buffer}
+    if (total > limit) spill()
+    const usual = Math.max(4096, Math.min(slabBytes, Math.floor(limit / 8)))
+    const made = {bytes: Buffer.allocUnsafeSlow(Math.max(usual, bytes)), used: 0, at: 0}
+    slabs.push(made)
+    return made
   }
   return {
-    add(block: Buffer) {
-      bytes += block.length
-      ends.push(bytes)
-      if (held) held.push(block)
-      else write(block)
-      if (held && bytes > limit) spill()
+    add(text: string) {
+      // A UTF-16 unit takes at most three bytes of UTF-8.
+      const slab = roomFor(3 * text.length)
+      const length = slab.bytes.write(text, slab.used)
+      places.push(slabs.length - 1, slab.used, length)
+      slab.used += length
+      total += length
     },
-    read(index: number): Buffer {
-      if (held) return held[index]!
-      const start = index ? ends[index - 1]! : 0
-      const block = Buffer.allocUnsafe(ends[index]! - start)
-      for (let from = 0; from < block.length; ) {
-        const read = readSync(file!, block, from, block.length - from, start + from)
-        if (read === 0) throw new Error('The temporary file of shared strings ends early')
-        from += read
-      }
-      return block
+    read(block: number): string {
+      const [of, start, length] = [places[3 * block]!, places[3 * block + 1]!, places[3 * block + 2]!]
+      const {bytes, at} = slabs[of]!
+      return bytes ? bytes.toString('utf8', start, start + length) : readPart(file!, at + start, length)
     },
-    count: () => ends.length,
-    spilled: () => held === null,
+    count: () => places.length / 3,
+    spilled: () => file !== null,
     close() {
       if (file !== null) closeSync(file)
       file = null
-      held = []
+      slabs.length = 0
     },
   }
+}
+
+const openNameless = () => {
+  const path = join(tmpdir(), `lading-${randomUUID()}`)
+  const file = openSync(path, 'wx+', 0o600)
+  unlinkSync(path)
+  return file
+}
+
+const readPart = (file: number, start: number, length: number) => {
+  const part = Buffer.allocUnsafe(length)
+  for (let from = 0; from < length; ) {
+    const read = readSync(file, part, from, length - from, start + from)
+    if (read === 0) throw new Error('The temporary file of shared strings ends early')
+    from += read
+  }
+  return part.toString()
 }

@@ -99,10 +99,14 @@ export const columnOf = (reference: string) => {
 }
 
 const tooWide = (row: number) =>
-  new Refusal('UNREADABLE', `Row ${row} of the sheet has more than ${maxRowCells.toLocaleString('en')} cells. Set a range, or remove what stands there`, {
-    sheetRow: row,
-    limit: maxRowCells,
-  })
+  new Refusal(
+    'UNREADABLE',
+    `Row ${row} of the sheet has more than ${maxRowCells.toLocaleString('en')} cells. Set a range, or remove what stands there`,
+    {
+      sheetRow: row,
+      limit: maxRowCells,
+    },
+  )
 
 export const tooLong = (row: number) =>
   new Refusal(

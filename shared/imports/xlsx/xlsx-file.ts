@@ -84,8 +84,16 @@ async function* rowsOf(sheet: AsyncIterable<SheetRow[]>, {reader, cells, file, c
       }
       if (rows) yield* rows.flush()
     }
-    if (!rows) throw new Refusal('FILE_EMPTY', `The sheet "${file.sheet.name}" is empty. Name another sheet, or another range`, {sheets: file.sheets})
-    if (!rows.count()) throw new Refusal('FILE_NO_ROWS', `The sheet "${file.sheet.name}" has a header but no row under it. Name another sheet, or set headerRow to false`, {sheets: file.sheets})
+    if (!rows)
+      throw new Refusal('FILE_EMPTY', `The sheet "${file.sheet.name}" is empty. Name another sheet, or another range`, {
+        sheets: file.sheets,
+      })
+    if (!rows.count())
+      throw new Refusal(
+        'FILE_NO_ROWS',
+        `The sheet "${file.sheet.name}" has a header but no row under it. Name another sheet, or set headerRow to false`,
+        {sheets: file.sheets},
+      )
   } finally {
     close()
   }
@@ -109,7 +117,8 @@ const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellC
     const at = cell.column - left
     if (at < 0 || (right !== null && cell.column > right)) continue
     const {text, stored, kind} = readCell(cell, context)
-    if (text === '' && kind !== 'uncalculated') continue
+    if (text !== '' || kind === 'uncalculated') taken.kinds[at] = kind
+    if (text === '') continue
     characters += text.length
     if (characters > maxRowCharacters) throw tooLong(number)
     while (taken.texts.length <= at) {
@@ -118,7 +127,6 @@ const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellC
     }
     taken.texts[at] = text
     taken.stored[at] = stored
-    taken.kinds[at] = kind
     taken.differs ||= text !== stored
   }
   return taken
@@ -139,6 +147,7 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
     size += row.cells.length
     ready.push(row)
     filled += row.ragged ? 0 : width
+    if (filled > maxFilledCells) throw tooSparse(last)
     return ready.length >= chunkRows || size >= cellsAtOnce
   }
   function* flush() {
@@ -146,10 +155,9 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
     ready = []
     size = 0
   }
-  const fit = ({texts, stored, kinds, differs}: Taken): Row => {
+  const fitted = ({texts, stored, differs}: Taken): Row => {
     rowNumber++
     if (texts.length > width) return {rowNumber, cells: texts, ragged: true, ...(differs && {stored})}
-    for (const [at, kind] of kinds.entries()) if (kind) count(file.stored, at, kind)
     filled -= texts.length
     while (texts.length < width) {
       texts.push('')
@@ -158,12 +166,12 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
     return {rowNumber, cells: texts, ragged: false, ...(differs && {stored})}
   }
   function* next(number: number, taken: Taken) {
+    for (const [at, kind] of taken.kinds.entries()) if (kind) count(file.stored, at, kind)
     if (!taken.texts.length) return
     for (last++; last < number; last++)
       if (push({rowNumber: ++rowNumber, cells: new Array<string>(width).fill(''), ragged: false})) yield* flush()
     last = number
-    if (push(fit(taken))) yield* flush()
-    if (filled > maxFilledCells) throw tooSparse(number)
+    if (push(fitted(taken))) yield* flush()
   }
   return {next, flush, count: () => rowNumber}
 }

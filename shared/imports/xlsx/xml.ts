@@ -17,9 +17,9 @@ export type Handlers = {
 
 /** An XML part read piece by piece. Declares no entities of its own, so it cannot grow; depth and the length of a piece are bounded. */
 export const openXml = (part: string, {open, close, text}: Handlers) => {
-  const parser = new SaxesParser({position: false})
+  const parser = new SaxesParser({position: false, xmlns: false} as const)
   let [depth, waiting] = [0, 0]
-  let decoder: TextDecoder | undefined
+  let decoder: InstanceType<typeof TextDecoder> | undefined
   parser.on('opentag', ({name, attributes}) => {
     waiting = 0
     if (++depth > deepest) throw corrupt(`${part} is nested too deep`)

@@ -1,5 +1,6 @@
-import {openCsv, type Row} from '../../../shared/imports/csv-file.ts'
-import {Reader, type ReaderOptions} from '../../../shared/imports/reader.ts'
+import {openCsv} from '../../../shared/imports/csv-file.ts'
+import {type CsvOptions, type CsvReader, Reader} from '../../../shared/imports/reader.ts'
+import type {Row} from '../../../shared/imports/row.ts'
 
 /** The bytes as a stream that gives them out in pieces of this size. */
 export async function* inPieces(content: string | Uint8Array, size = 65_536): AsyncGenerator<Uint8Array, void, undefined> {
@@ -7,8 +8,10 @@ export async function* inPieces(content: string | Uint8Array, size = 65_536): As
   for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size)
 }
 
-export const readAll = async (bytes: AsyncIterable<Uint8Array>, options: ReaderOptions = {}) => {
-  const file = await openCsv(bytes, Reader.parse(options))
+export const csvReader = (options: CsvOptions = {}) => Reader.parse({...options, format: 'csv'}) as CsvReader
+
+export const readAll = async (bytes: AsyncIterable<Uint8Array>, options: CsvOptions = {}) => {
+  const file = await openCsv(bytes, csvReader(options))
   const rows: Row[] = []
   for await (const chunk of file.rows) rows.push(...chunk)
   return {columns: file.columns, rows, cells: rows.map(row => row.cells)}

@@ -2,9 +2,9 @@ import {readdirSync, readFileSync} from 'node:fs'
 import {Readable} from 'node:stream'
 import test from 'ava'
 import fc from 'fast-check'
-import {columnsOf, readCsv} from '../../../shared/imports/csv-file.ts'
-import {Reader} from '../../../shared/imports/reader.ts'
-import {inPieces, readAll} from './chunks.ts'
+import {readCsv} from '../../../shared/imports/csv-file.ts'
+import {columnsOf} from '../../../shared/imports/row.ts'
+import {csvReader, inPieces, readAll} from './chunks.ts'
 
 const spectrum = new URL('../../../node_modules/csv-spectrum/', import.meta.url)
 
@@ -161,7 +161,7 @@ test('a delimiter at the end of a line means nothing', async t => {
 
 test('rows come in chunks of at most 500', async t => {
   const sizes: number[] = []
-  for await (const chunk of readCsv(inPieces(`id\n${'1\n'.repeat(1200)}`), Reader.parse({}))) sizes.push(chunk.length)
+  for await (const chunk of readCsv(inPieces(`id\n${'1\n'.repeat(1200)}`), csvReader())) sizes.push(chunk.length)
   t.is(
     sizes.reduce((a, b) => a + b),
     1200,
@@ -171,7 +171,7 @@ test('rows come in chunks of at most 500', async t => {
 
 test('leaving the loop early closes the stream underneath', async t => {
   const body = Readable.from(inPieces(`id\n${'1\n'.repeat(100_000)}`, 1000))
-  for await (const chunk of readCsv(body, Reader.parse({}))) {
+  for await (const chunk of readCsv(body, csvReader())) {
     t.is(chunk[0]?.rowNumber, 1)
     break
   }
@@ -184,7 +184,7 @@ test('no more is read than is asked for', async t => {
     yield Buffer.from('id\n')
     for (; given < 1000; given++) yield Buffer.from('1\n'.repeat(32_768))
   }
-  const rows = readCsv(source(), Reader.parse({}))
+  const rows = readCsv(source(), csvReader())
   for (let chunk = 0; chunk < 10; chunk++) await rows.next()
   t.true(given <= 2, `${given}`)
   await rows.return()

@@ -1,8 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
 import {Refusal} from '../../../shared/errors.ts'
-import type {Row} from '../../../shared/imports/csv-file.ts'
 import {type Results, writeResults} from '../../../shared/imports/results-csv.ts'
+import type {Row} from '../../../shared/imports/row.ts'
 import type {OutcomeEntry, RowOutcome} from '../../../shared/imports/row-result.ts'
 import {collect, inPieces, readAll} from './chunks.ts'
 

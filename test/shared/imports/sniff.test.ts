@@ -1,7 +1,8 @@
 import test from 'ava'
 import {Refusal} from '../../../shared/errors.ts'
 import {scoreDelimiters} from '../../../shared/imports/delimiter.ts'
-import {ReaderOptions} from '../../../shared/imports/reader.ts'
+import {formatOf} from '../../../shared/imports/magic.ts'
+import {CsvOptions} from '../../../shared/imports/reader.ts'
 import {resolveReader, sampleBytes, sniffEncoding} from '../../../shared/imports/sniff.ts'
 
 const german = 'Name;Größe\nJörg;1,80\n'
@@ -70,7 +71,7 @@ test('a `sep=` line names the delimiter, whatever it is, and is skipped', t => {
 
 test('what is stated overrules what is sniffed', t => {
   const {reader, sniffed} = resolveReader(Buffer.from(german, 'latin1'), {encoding: 'ISO-8859-2', delimiter: ',', headerRow: false})
-  t.like(reader, {kind: 'csv', encoding: 'iso-8859-2', delimiter: ',', headerRow: false, quote: '"'})
+  t.like(reader, {format: 'csv', encoding: 'iso-8859-2', delimiter: ',', headerRow: false, quote: '"'})
   t.like(sniffed, {encoding: 'iso-8859-2', how: 'stated', delimiterHow: 'stated'})
 })
 
@@ -79,12 +80,17 @@ test('the delimiter is sniffed in the text of the stated encoding', t => {
   t.is(reader.delimiter, ';')
 })
 
-test('a workbook or another foreign file is refused by name', t => {
-  for (const [start, name] of Object.entries({'PK\u0003\u0004': 'Excel workbook', '%PDF-1.7': 'PDF'})) {
-    const error = t.throws(() => resolveReader(Buffer.from(`${start}....`, 'latin1')), {instanceOf: Refusal})
-    t.is(error?.code, 'FILE_ENCODING')
+test('the first bytes tell a workbook from text, and a foreign file is refused by name', t => {
+  t.is(formatOf(Buffer.from('PK\u0003\u0004....', 'latin1')), 'xlsx')
+  t.is(formatOf(Buffer.from('name\nAnna\n')), 'csv')
+  const old = '\u00d0\u00cf\u0011\u00e0\u00a1\u00b1\u001a\u00e1'
+  for (const [start, name] of Object.entries({'%PDF-1.7': 'PDF', '\u001f\u008b\b': 'gzip', [old]: 'old Excel workbook'})) {
+    const error = t.throws(() => formatOf(Buffer.from(`${start}....`, 'latin1')), {instanceOf: Refusal})
+    t.is(error?.code, 'FILE_FORMAT')
     t.regex(error?.message ?? '', new RegExp(name))
   }
+  const locked = Buffer.concat([Buffer.from(old, 'latin1'), Buffer.alloc(1000), Buffer.from('EncryptedPackage', 'utf16le')])
+  t.is(t.throws(() => formatOf(locked), {instanceOf: Refusal})?.code, 'FILE_ENCRYPTED')
 })
 
 test('options that contradict what is sniffed are refused as the caller’s', t => {
@@ -93,9 +99,9 @@ test('options that contradict what is sniffed are refused as the caller’s', t 
 })
 
 test('reader options are checked', t => {
-  const accepts = (options: object) => ReaderOptions.safeParse(options).success
+  const accepts = (options: object) => CsvOptions.safeParse(options).success
   t.true(accepts({}))
-  t.deepEqual(ReaderOptions.parse({}), {})
+  t.deepEqual(CsvOptions.parse({}), {})
   t.false(accepts({encoding: 'klingon'}))
   t.false(accepts({delimiter: ';;'}))
   t.false(accepts({delimiter: '\n'}))

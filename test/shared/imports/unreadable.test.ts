@@ -1,13 +1,13 @@
 import test, {type ExecutionContext} from 'ava'
 import {type Code, Refusal} from '../../../shared/errors.ts'
 import {readCsv} from '../../../shared/imports/csv-file.ts'
-import {Reader, type ReaderOptions} from '../../../shared/imports/reader.ts'
-import {inPieces, readAll} from './chunks.ts'
+import type {CsvOptions} from '../../../shared/imports/reader.ts'
+import {csvReader, inPieces, readAll} from './chunks.ts'
 
 const refused = async (
   t: ExecutionContext,
   content: string | Uint8Array,
-  options: ReaderOptions,
+  options: CsvOptions,
   code: Code,
   extra?: Record<string, unknown>,
 ) => {
@@ -109,7 +109,7 @@ test.serial('many rows take no more memory than few', async t => {
   }
   let rows = 0
   const most = {early: 0, late: 0}
-  for await (const chunk of readCsv(source(), Reader.parse({}))) {
+  for await (const chunk of readCsv(source(), csvReader())) {
     rows += chunk.length
     const when = rows < 120_000 ? 'early' : 'late'
     if (rows % 10_000 < 500) most[when] = Math.max(most[when], process.memoryUsage().rss)

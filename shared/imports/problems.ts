@@ -1,0 +1,116 @@
+import {type Choice, type Choices, dateOrderOf, decimalMarkOf} from './choices.ts'
+import type {Examined} from './examine.ts'
+
+/**
+ * `ambiguous`: nothing is guessed, so a person chooses. `lost`: characters were lost before the file came here. `ragged`: rows that do not fit
+ * the header. `merged`, `uncalculated`: what a workbook holds is not what it shows.
+ */
+export type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated'
+export type Problem = {kind: ProblemKind; column: string | null; message: string; fix: string}
+
+type Column = Examined['columns'][number]
+
+/** What a person should know or decide of a source before it is imported. */
+export const problemsOf = ({columns, ragged, workbook}: Pick<Examined, 'columns' | 'ragged' | 'workbook'>, choices: Choices): Problem[] => [
+  ...columns.flatMap(column => columnProblems(column, choices[column.name]).map(problem => ({column: column.name, ...problem}))),
+  ...(ragged.count
+    ? [
+        {
+          kind: 'ragged' as const,
+          column: null,
+          message: `${rows(ragged.count)} do not fit the header, the first is row ${ragged.firstRow}`,
+          fix: 'They fail as they are. Correct the delimiter, set shortRows to fill where cells are only missing, or strike the rows',
+        },
+      ]
+    : []),
+  ...(workbook?.merged
+    ? [
+        {
+          kind: 'merged' as const,
+          column: null,
+          message: `${workbook.merged} ranges of the sheet are merged: only the first cell of each has its value`,
+          fix: 'Add the cleaning step fillDown for the columns concerned, or unmerge them',
+        },
+      ]
+    : []),
+]
+
+type Found = Omit<Problem, 'column'>
+
+const columnProblems = (column: Column, choice: Choice | undefined): Found[] =>
+  [
+    dateProblem(column, choice),
+    markProblem(column, choice),
+    digitsProblem(column, choice),
+    lostProblem(column),
+    unsavedProblem(column),
+  ].filter(problem => problem !== null)
+
+const valuesOf = ({kinds}: Column) => Object.values(kinds).reduce((sum, count) => sum + count, 0)
+
+/** A column is of a kind when half of its values look so: one date among prose is no date to be read. */
+const isMostly = (column: Column, ...kinds: (keyof Column['kinds'])[]) =>
+  2 * kinds.reduce((sum, kind) => sum + (column.kinds[kind] ?? 0), 0) >= valuesOf(column)
+
+const dateProblem = (column: Column, choice: Choice | undefined): Found | null => {
+  const {dates} = column
+  if (!isMostly(column, 'date') || dateOrderOf(column, choice)) return null
+  const proved = (['dmy', 'mdy', 'ymd'] as const).filter(order => dates[order] > 0)
+  if (!proved.length && !dates.ambiguous) return null
+  return {
+    kind: 'ambiguous',
+    message: proved.length
+      ? `Some dates can only be read in the order ${proved.join(', others ')}`
+      : `${count(dates.ambiguous, 'date')} can be read in several orders and no value shows which`,
+    fix: `Choose an order: choices {"${column.name}": {"dateOrder": "dmy"}}, or mdy or ymd`,
+  }
+}
+
+const markProblem = (column: Column, choice: Choice | undefined): Found | null => {
+  const {marks} = column
+  if (choice?.as === 'text' || !isMostly(column, 'integer', 'decimal') || decimalMarkOf(column, choice)) return null
+  const both = marks.point > 0 && marks.comma > 0
+  if (!both && !marks.ambiguous) return null
+  return {
+    kind: 'ambiguous',
+    message: both
+      ? 'Some numbers have a decimal point, others a decimal comma'
+      : `${count(marks.ambiguous, 'number')} such as 1,234 can be read in two ways and no value shows which`,
+    fix: `Choose a mark: choices {"${column.name}": {"decimalMark": "point"}}, or comma`,
+  }
+}
+
+const digitsProblem = (column: Column, choice: Choice | undefined): Found | null => {
+  if (choice?.as || !isMostly(column, 'integer', 'decimal')) return null
+  const {leadingZeros, beyond53, stored} = column
+  const losses = [
+    leadingZeros && `${count(leadingZeros.count, 'value')} with leading zeros, the first in row ${leadingZeros.firstRow}`,
+    beyond53 && `${count(beyond53.count, 'value')} with more digits than a number keeps, the first in row ${beyond53.firstRow}`,
+    stored?.padded && `${count(stored.padded, 'number')} shown with leading zeros that the file does not hold`,
+  ].filter(Boolean)
+  if (!losses.length) return null
+  return {
+    kind: 'ambiguous',
+    message: `Read as numbers, the column loses something: ${losses.join('; ')}`,
+    fix: `Choose choices {"${column.name}": {"as": "text"}} to keep the cells as they are, or "number" to accept the loss`,
+  }
+}
+
+const lostProblem = ({replaced}: Column): Found | null =>
+  replaced && {
+    kind: 'lost',
+    message: `${count(replaced.count, 'cell')} have characters that were lost (\ufffd), the first in row ${replaced.firstRow}`,
+    fix: 'Export the file again with its right encoding, or replace them by a cleaning step',
+  }
+
+const unsavedProblem = ({stored}: Column): Found | null =>
+  stored?.uncalculated
+    ? {
+        kind: 'uncalculated',
+        message: `${count(stored.uncalculated, 'formula')} have no value in the file and are read as empty`,
+        fix: 'Open the workbook in a spreadsheet program, let it calculate, save it and send it again',
+      }
+    : null
+
+const count = (n: number, of: string) => `${n.toLocaleString('en')} ${of}${n === 1 ? '' : 's'}`
+const rows = (n: number) => count(n, 'row')

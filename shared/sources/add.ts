@@ -1,0 +1,63 @@
+import type {Readable} from 'node:stream'
+import type {Pool} from '../../sql/database.ts'
+import {findImport} from '../../sql/imports.ts'
+import {findPlan} from '../../sql/plans.ts'
+import {insertSource, type Source} from '../../sql/sources.ts'
+import type {Config} from '../config.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import {takeIn} from '../imports/intake.ts'
+import {Reader, type ReaderOptions} from '../imports/reader.ts'
+import {limitsOf} from '../imports/stored-file.ts'
+import type {Storage} from '../storage.ts'
+import {assertOpen, findImportSource, lockOpenImport} from './find.ts'
+import {readSource} from './read.ts'
+
+export type SourceTools = {db: Pool; storage: Storage; config: Config}
+type Added = {org: string; importId: string; name: string; label: string; reader?: ReaderOptions | undefined; body: Readable}
+
+/**
+ * Streams a file into storage and reads it through on the way. The row is written last: a file that is refused, or an upload that
+ * breaks off, leaves neither row nor object.
+ */
+export const addSource = async (
+  {db, storage, config}: SourceTools,
+  {org, importId, name, label, reader: stated, body}: Added,
+): Promise<Source> => {
+  assertOpen(await findImport(db, {org, id: importId}))
+  const {limits} = await findPlan(db, org)
+  const id = newId('src')
+  const fileKey = `${org}/${importId}/${id}`
+  const maxBytes = Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
+  const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...(stated && {reader: stated})})
+  const {bytes, sha256, reader, rows, ...evidence} = taken
+  try {
+    return await db.transaction(async tx => {
+      const locked = await lockOpenImport(tx, {org, importId})
+      return insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, reader, rows, evidence})
+    })
+  } catch (error) {
+    await storage.remove(fileKey)
+    throw error
+  }
+}
+
+type Again = {org: string; importId: string; fromSource: string; sheet: string; label?: string | undefined}
+
+/** Another sheet of a workbook that is stored already. */
+export const addSheet = async (tools: SourceTools, {org, importId, fromSource, sheet, label}: Again): Promise<Source> => {
+  const {db} = tools
+  const {import: found, source} = await findImportSource(db, {org, importId, sourceId: fromSource})
+  assertOpen(found)
+  if (Reader.parse(source.reader).format !== 'xlsx')
+    throw new Refusal('INVALID', 'Only a workbook has sheets: this file is CSV. Send the other file itself')
+  const read = await readSource(tools, {...source, reader: {format: 'xlsx', sheet}, cleaning: []})
+  const {name, fileKey, sha256, bytes} = source
+  return db.transaction(async tx => {
+    const locked = await lockOpenImport(tx, {org, importId})
+    // The file goes with its last source: there must still be one.
+    await findImportSource(tx, {org, importId, sourceId: fromSource})
+    const title = label ?? `${name}: ${sheet}`.slice(0, 255)
+    return insertSource(tx, {importNo: locked.no, id: newId('src'), name, label: title, fileKey, sha256, bytes, ...read})
+  })
+}

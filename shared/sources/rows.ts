@@ -1,0 +1,65 @@
+import type {Source} from '../../sql/sources.ts'
+import {Refusal} from '../errors.ts'
+import type {Row} from '../imports/row.ts'
+import {type FilePlace, openFile} from '../imports/stored-file.ts'
+import {StorageMissing} from '../storage.ts'
+import {fileGone} from './read.ts'
+
+/** A file is read from its first row on: about 4 s to row 1,000,000 of a CSV file, 12 s of a workbook. */
+const longestMs = 30_000
+/** Each may take a core for as long. */
+const mostAtOnce = 2
+/** One answer's cells together; a row more than fits begins the next. */
+const mostCharacters = 4 * 1024 ** 2
+let underWay = 0
+
+type Page = {from: number; limit: number}
+
+/** Rows as they are read and cleaned, each with what the file holds beside it. */
+export const previewRows = async (place: FilePlace, source: Source, page: Page) => {
+  if (underWay >= mostAtOnce) throw new Refusal('BUSY', 'Other rows are being read: ask again in a few seconds', {retryAfterMs: 3_000})
+  underWay++
+  try {
+    return await read(place, source, page)
+  } catch (error) {
+    throw error instanceof StorageMissing ? fileGone() : error
+  } finally {
+    underWay--
+  }
+}
+
+const read = async (place: FilePlace, source: Source, page: Page) => {
+  const until = Date.now() + longestMs
+  const {columns, fileColumns, rows} = await openFile(place, source)
+  const taken: Row[] = []
+  let [characters, next] = [0, null as number | null]
+  reading: for await (const chunk of rows) {
+    if (Date.now() > until) throw tooFar(chunk.at(-1)?.rowNumber ?? 0)
+    for (const row of chunk) {
+      if (row.rowNumber < page.from) continue
+      characters += sizeOf(row)
+      if (taken.length === page.limit || (taken.length && characters > mostCharacters)) {
+        next = row.rowNumber
+        break reading
+      }
+      taken.push(row)
+    }
+  }
+  return {columns, fileColumns, rows: taken.map(shape), nextFrom: next}
+}
+
+const sizeOf = ({cells, read = [], stored = []}: Row) => [cells, read, stored].flat().reduce((sum, {length}) => sum + length, 0)
+
+/** `raw` is what the file holds, column by column of the file; `values` are of the source's columns, those that cleaning made at their end. */
+const shape = ({rowNumber, cells, read = cells, stored = read, ragged, struck}: Row) => ({
+  rowNumber,
+  values: cells,
+  raw: stored,
+  ragged,
+  struck: struck ?? null,
+})
+
+const tooFar = (row: number) =>
+  new Refusal('BUSY', `Reading came to row ${row} in ${longestMs / 1000} s. Ask for rows before that, or again when less is going on`, {
+    retryAfterMs: 10_000,
+  })

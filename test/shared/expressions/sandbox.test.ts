@@ -1,0 +1,289 @@
+import {execFile} from 'node:child_process'
+import {promisify} from 'node:util'
+import test from 'ava'
+import {readLibrary} from '../../../shared/expressions/library.ts'
+import {LIMITS} from '../../../shared/expressions/limits.ts'
+import {type Batch, type Outcome, openSandbox, type Row, type Sandbox} from '../../../shared/expressions/sandbox.ts'
+
+let sandbox: Sandbox
+test.before(() => {
+  sandbox = openSandbox()
+})
+test.after.always(() => sandbox.close())
+
+const evaluate = <Name extends string>(expressions: Batch<Name>['expressions'], more: Partial<Batch> = {}, inside = sandbox) =>
+  inside.evaluate<Name>({expressions, rows: [{}], clock: 0, seed: 'test', ...more} as Batch<Name>)
+
+const errorOf = (outcome: Outcome | undefined) => (outcome && 'error' in outcome ? outcome.error : null)
+const library = (source: string, ...functions: string[]) =>
+  readLibrary({
+    source,
+    manifest: {
+      ...{namespace: 'lib', version: '1.0.0', scope: 'org', description: ''},
+      functions: functions.map(name => ({name, description: '', parameters: [], examples: []})),
+    },
+  })
+
+test('an expression sees the row, its value, the context, the helpers and the org’s libraries', async t => {
+  const outcomes = await evaluate(
+    {
+      row: 'row.First + " " + row["Last name"]',
+      value: {source: 'value.toUpperCase()', value: 'First'},
+      context: 'context.rate * 2',
+      helper: 'helpers.trim(row.First)',
+      library: 'lib.double(lib.double(3))',
+      missing: 'row.Nothing',
+    },
+    {
+      rows: [{First: ' Ana', 'Last name': 'Ruiz'}],
+      context: {rate: 1.5},
+      libraries: [library('const two = 2\nexport function double(n) { return n * two }', 'double')],
+    },
+  )
+  t.deepEqual(outcomes, [
+    {
+      row: {value: ' Ana Ruiz'},
+      value: {value: ' ANA'},
+      context: {value: 3},
+      helper: {value: 'Ana'},
+      library: {value: 12},
+      missing: {value: null},
+    },
+  ])
+})
+
+test('an error says the line and column in the expression’s own source', async t => {
+  const failing: [source: string, line: number, column: number][] = [
+    ['row.a.b', 1, 6],
+    ['row.a\n  .b', 2, 3],
+    ['"😀é" + row.a.b', 1, 14],
+    ['[1].map(n =>\n  n + row.a.b.c)', 2, 12],
+    ['[\n1,\nhelpers.date("x", "YYYY")]', 3, 13],
+    ['lib.fails(\n 1)', 1, 10],
+  ]
+  const expressions = Object.fromEntries(failing.map(([source]) => [source, source]))
+  const [row] = await evaluate({before: '`\n\n`', ...expressions}, {libraries: [library('export const fails = n => n.a.b', 'fails')]})
+  const outcomes: Record<string, Outcome> = row!
+  for (const [source, line, column] of failing) t.like(errorOf(outcomes[source]), {code: 'EXPRESSION_THROWN', line, column}, source)
+})
+
+test('a fault of one expression in one row touches no other', async t => {
+  const rows = [{n: 1}, {n: 0}, {n: 3}]
+  const outcomes = await evaluate({inverse: 'helpers.formatNumber(1 / row.n, 2)', same: 'row.n'}, {rows})
+  t.deepEqual(
+    outcomes.map(({same}) => same),
+    [{value: 1}, {value: 0}, {value: 3}],
+  )
+  t.deepEqual([outcomes[0]!.inverse, outcomes[2]!.inverse], [{value: '1.00'}, {value: '0.33'}])
+  t.is(errorOf(outcomes[1]!.inverse)?.code, 'EXPRESSION_THROWN')
+})
+
+test('what cannot be parsed answers in every row, beside the values of the rest', async t => {
+  const outcomes = await evaluate({bad: 'row.', worse: 'new X', good: 'row.n'}, {rows: [{n: 1}, {n: 2}]})
+  for (const [at, outcome] of outcomes.entries()) {
+    t.like(errorOf(outcome.bad), {code: 'EXPRESSION_SYNTAX', line: 1, column: 5})
+    t.like(errorOf(outcome.worse), {code: 'EXPRESSION_REFUSED', line: 1, column: 1})
+    t.deepEqual(outcome.good, {value: at + 1})
+  }
+  t.deepEqual(Object.keys((await evaluate({bad: 'row.'}, {rows: [{}, {}]}))[1]!), ['bad'])
+  t.deepEqual(await evaluate({}, {rows: [{}]}), [{}])
+  t.deepEqual(await evaluate({n: '1'}, {rows: []}), [])
+})
+
+test('each kind of value has its outcome', async t => {
+  const fine: [source: string, value: unknown][] = [
+    ['undefined', null],
+    ['null', null],
+    ['-0', 0],
+    ['1e21', 1e21],
+    ['[undefined, , 1]', [null, null, 1]],
+    ['({a: undefined, b: 1})', {b: 1}],
+    ['({toJSON: 1})', {toJSON: 1}],
+    ['lib.make("date")', '1970-01-01T00:00:00.000Z'],
+    ['lib.make("bare")', {a: 1}],
+    ['"\\ud800"', '\ud800'],
+    ['"x".repeat(131072).length', 131_072],
+    ['"x".repeat(131072)', 'x'.repeat(131_072)],
+  ]
+  const refused = [
+    'NaN',
+    '1 / 0',
+    '10n',
+    'x => x',
+    '[x => x]',
+    '({a: NaN})',
+    '/a/',
+    'lib.make("map")',
+    'lib.make("symbol")',
+    'lib.make("cycle")',
+    'lib.make("invalid")',
+    'lib.make("class")',
+    '"x".repeat(131073)',
+    '[["x".repeat(131072)]]',
+  ]
+  const made = library(
+    `export const make = kind => {
+      const cycle = []
+      cycle.push({cycle})
+      return {date: new Date(), bare: Object.assign(Object.create(null), {a: 1}), map: new Map(), symbol: Symbol('s'), cycle, invalid: new Date(NaN), class: new (class A {})()}[kind]
+    }`,
+    'make',
+  )
+  const sources = [...fine.map(([source]) => source), ...refused]
+  const [row] = await evaluate(Object.fromEntries(sources.map(source => [source, source])), {libraries: [made]})
+  for (const [source, value] of fine) t.deepEqual(row![source], {value}, source)
+  for (const source of refused) t.is(errorOf(row![source])?.code, 'EXPRESSION_VALUE', source)
+})
+
+test('Date tells the given clock, in UTC, and random is the same again by row and seed', async t => {
+  const expressions = {now: 'Date.now()', text: 'lib.today()', random: '[Math.random(), Math.random()]'}
+  const libraries = [library('export const today = () => [new Date().toISOString(), new Date(2024, 6, 1).toISOString(), Date()]', 'today')]
+  const clock = Date.parse('2024-02-29T12:00:00Z')
+  const rows = [{}, {}, {}]
+  const whole = await evaluate(expressions, {rows, libraries, clock, seed: 's', numbers: [7, 8, 9]})
+  const last = await evaluate(expressions, {rows: [{}], libraries, clock, seed: 's', numbers: [9]}, sandbox)
+  const other = await evaluate(expressions, {rows, libraries, clock, seed: 't', numbers: [7, 8, 9]})
+  t.deepEqual(whole[2], last[0]!)
+  t.deepEqual(whole[0]!.now, {value: clock})
+  t.deepEqual(whole[0]!.text, {value: ['2024-02-29T12:00:00.000Z', '2024-07-01T00:00:00.000Z', 'Thu Feb 29 2024 12:00:00 GMT+0000']})
+  const drawn = [...whole, ...other].map(({random}) => JSON.stringify(random))
+  t.is(new Set(drawn).size, 6)
+})
+
+test('a thousand rows in one call are told apart from one another', async t => {
+  const rows = Array.from({length: 1234}, (_, n) => ({n, text: `row ${n}`}))
+  const outcomes = await evaluate({text: 'row.text', twice: 'row.n * 2', odd: 'row.n % 2 ? helpers.bool("?") : "even"'}, {rows})
+  t.is(outcomes.length, rows.length)
+  for (const [n, {text, twice, odd}] of outcomes.entries()) {
+    t.deepEqual([text, twice], [{value: `row ${n}`}, {value: n * 2}])
+    t.is(errorOf(odd)?.code ?? null, n % 2 ? 'EXPRESSION_THROWN' : null)
+  }
+})
+
+test('rows that differ in their fields, or hold more than text, are seen as they are', async t => {
+  const rows: Row[] = [{a: 'x'}, {b: 'y'}, {a: {deep: [1]}}, {a: null, toString: 'own'}]
+  const outcomes = await evaluate({a: 'typeof row.a', has: '"a" in row', own: 'row.toString === "own"'}, {rows})
+  t.deepEqual(
+    outcomes.map(({a}) => a),
+    ['string', 'undefined', 'object', 'object'].map(value => ({value})),
+  )
+  t.deepEqual(
+    outcomes.map(({has}) => has),
+    [true, false, true, true].map(value => ({value})),
+  )
+  t.deepEqual(
+    outcomes.map(({own}) => own),
+    [false, false, false, true].map(value => ({value})),
+  )
+})
+
+test('large rows cross in parts, and one too large alone is answered so', async t => {
+  const large = 'x'.repeat(LIMITS.crossingChars / 2 - 100)
+  const rows = [{a: large}, {a: 'small'}, {a: large}, {a: large}, {a: 'x'.repeat(LIMITS.rowChars)}, {a: 'last'}]
+  const outcomes = await evaluate({length: 'row.a.length', part: 'row.a.slice(0, 100000)'}, {rows})
+  t.deepEqual(
+    outcomes.map(({length}) => ('value' in length ? length.value : length.error.code)),
+    [large.length, 5, large.length, large.length, 'EXPRESSION_TOO_LARGE', 4],
+  )
+  const answers = await evaluate({all: '"y".repeat(100000)'}, {rows: Array.from({length: 60}, () => ({}))})
+  t.true(answers.every(({all}) => 'value' in all && String(all.value).length === 100_000))
+})
+
+test('a row cannot change what the next one sees, nor what the next expression does', async t => {
+  const source = `const found = /a/g
+    export const test = text => found.test(text)
+    export const spoil = (row, context) => {
+      const tries = [
+        () => { row.a = 'spoiled' }, () => { context.list.push(1) }, () => { Array.prototype.extra = 1 }, () => { String.prototype.trim = () => 'spoiled' },
+        () => { globalThis.left = 1 }, () => { Object.getPrototypeOf(function* () {}).next = 1 }, () => { Math.max = () => 0 }, () => { delete JSON.parse },
+      ]
+      return tries.filter(attempt => { try { attempt(); return true } catch { return false } }).length
+    }`
+  const rows = [{a: ' a '}, {a: ' a '}]
+  const expressions = {
+    first: 'lib.test("a")',
+    again: 'lib.test("a")',
+    spoil: 'lib.spoil(row, context)',
+    clean: '[row.a.trim(), context.list.length, Math.max(1, 2), "left" in [], [].extra]',
+  }
+  const outcomes = await evaluate(expressions, {rows, context: {list: []}, libraries: [library(source, 'test', 'spoil')]})
+  t.deepEqual(outcomes[0], outcomes[1]!)
+  t.like(outcomes[1], {first: {value: true}, spoil: {value: 0}, clean: {value: ['a', 0, 2, false, null]}})
+})
+
+for (const [name, source, code] of [
+  ['that must be ended from outside', 'Array(100000000).join("x")', 'EXPRESSION_TIMEOUT'],
+  ['that takes too long', '/^(a+)+$/.test("a".repeat(40) + "b")', 'EXPRESSION_TIMEOUT'],
+  ['that uses up the memory', '"x".repeat(500000000)', 'EXPRESSION_MEMORY'],
+] as const)
+  test.serial(`of a batch with a row ${name}, every other row has its value`, async t => {
+    const inside = openSandbox()
+    const rows = Array.from({length: 120}, (_, n) => ({n}))
+    const guilty = [17, 90]
+    const expressions = {before: 'row.n', bomb: `[17, 90].includes(row.n) ? ${source} : row.n`}
+    const outcomes = await evaluate(expressions, {rows}, inside)
+    for (const [n, outcome] of outcomes.entries()) {
+      if (guilty.includes(n)) for (const each of [outcome.before, outcome.bomb]) t.like(errorOf(each), {code, line: null}, String(n))
+      else t.deepEqual(outcome, {before: {value: n}, bomb: {value: n}})
+    }
+    t.regex(errorOf(outcomes[17]!.before)!.message, /\(bomb\)$/)
+    t.deepEqual(await evaluate({next: '1 + 1'}, {}, inside), [{next: {value: 2}}])
+    await inside.close()
+  })
+
+test('a row is not blamed for memory that another left behind', async t => {
+  const inside = openSandbox()
+  const hoard = library(
+    `export const fill = n => {
+      if (n !== 1) return 'x'.repeat(8e6).length
+      const round = {}
+      round.round = round
+      round.held = Array.from({length: 44}, (_, at) => 'y'.repeat(5e5) + at)
+      return round.held.length
+    }`,
+    'fill',
+  )
+  const rows = Array.from({length: 6}, (_, n) => ({n}))
+  const outcomes = await evaluate({fill: 'lib.fill(row.n)'}, {rows, libraries: [hoard]}, inside)
+  t.deepEqual(
+    outcomes.map(({fill}) => fill),
+    [8e6, 44, 8e6, 8e6, 8e6, 8e6].map(value => ({value})),
+  )
+  await inside.close()
+})
+
+test('calls to one sandbox wait for one another, and another program takes its turn', async t => {
+  const many = Array.from({length: 20}, (_, n) => evaluate({[`e${n % 3}`]: `row.n + ${n}`}, {rows: [{n: 1}]}))
+  const answered = await Promise.all(many)
+  t.deepEqual(answered, answered.map((_, n) => [{[`e${n % 3}`]: {value: n + 1}}]) as never)
+})
+
+test('a closed sandbox opens again when it is asked', async t => {
+  const inside = openSandbox()
+  t.deepEqual(await evaluate({a: '1'}, {}, inside), [{a: {value: 1}}])
+  await inside.close()
+  t.deepEqual(await evaluate({a: '2'}, {}, inside), [{a: {value: 2}}])
+  await inside.close()
+})
+
+test('a process exits by itself: after a close, after a termination, and with an idle sandbox left open', async t => {
+  const script = `
+    import {openSandbox} from '${new URL('../../../shared/expressions/sandbox.ts', import.meta.url)}'
+    const [closed, ended, idle] = [openSandbox(), openSandbox(), openSandbox()]
+    const of = source => ({expressions: {a: source}, rows: [{}], clock: 0, seed: ''})
+    await closed.evaluate(of('1'))
+    await closed.close()
+    const [row] = await ended.evaluate(of('Array(100000000).join("x")'))
+    await idle.evaluate(of('1'))
+    console.log(row.a.error.code, process.getActiveResourcesInfo().filter(name => name !== 'PipeWrap' && name !== 'TTYWrap').join())`
+  const {stdout} = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {timeout: 30_000})
+  t.is(stdout.trim(), 'EXPRESSION_TIMEOUT')
+})
+
+test('what a program may be is bounded', async t => {
+  const many = Object.fromEntries(Array.from({length: LIMITS.expressions + 1}, (_, n) => [`e${n}`, '1']))
+  await t.throwsAsync(evaluate(many), {instanceOf: RangeError})
+  await t.throwsAsync(evaluate({a: '1'}, {context: 'x'.repeat(LIMITS.contextChars)}), {instanceOf: RangeError})
+  const most = Object.fromEntries(Array.from({length: LIMITS.expressions}, (_, n) => [`e${n}`, `row.n + ${n}`]))
+  t.deepEqual((await evaluate(most, {rows: [{n: 1}]}))[0]!.e999, {value: 1000})
+})

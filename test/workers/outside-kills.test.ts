@@ -1,0 +1,205 @@
+import type {ChildProcess} from 'node:child_process'
+import {once} from 'node:events'
+import anyTest, {type TestFn} from 'ava'
+import {askWrite} from '../../api/ask-write.ts'
+import {writeRecords} from '../../shared/jobs.ts'
+import {ok} from '../importing.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+import {assertLedger, type Outside, openOutside, row, rowsOf} from '../writing.ts'
+
+/** Worker processes that die, sleep and leave. One clock: the tests take turns. */
+const test = anyTest.serial as TestFn<Outside>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  Object.assign(t.context, await openOutside(t, {workers: ['discovery'], environment: {CRM_TIMEOUT_SECONDS: '3', LEASE_SECONDS: '1'}}))
+})
+test.beforeEach(async ({context: {house}}) => {
+  house.crm.clear()
+  await house.ahead('0 seconds')
+})
+test.afterEach.always(async ({context: {house}}) => {
+  house.crm.release()
+  await Promise.all(started.splice(0).map(endWorker))
+})
+
+const start = ({house}: Outside, environment: Record<string, string> = {}) => {
+  const worker = startWorker(house.config, environment, ['writes'])
+  started.push(worker)
+  return worker
+}
+
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+
+/** Hands the rows in and does not wait; answers how to look at them. */
+const handIn = async (here: Outside, run: string, items: object[]) => {
+  const {write} = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
+  const look = async () => (await ok(here.org.call('GET', `/orgs/${here.org.org}/writes/${write.id}`), 200)) as any
+  return {id: write.id as string, done: () => until(look, ({write}) => write.state === 'done'), look}
+}
+
+const dies = async (worker: ChildProcess) => (await once(worker, 'exit'))[1]
+
+for (const [point, isSent] of [
+  ['after_intent', false],
+  ['after_send', true],
+  ['before_settle', true],
+] as const) {
+  test(`a worker killed at ${point}: its rows are told unanswered once, stay counted and are never sent again`, async t => {
+    const here = t.context
+    const run = await here.authorise(10)
+    const write = await handIn(here, run, [row('a', 'a', {writeId: 'wa'}), row('b')])
+    t.is(await dies(start(here, {FAULT_POINT: point})), 'SIGKILL')
+    start(here)
+    await here.house.ahead('20 seconds')
+    const {results} = await write.done()
+    t.like(results, [
+      {rowKey: 'a', writeId: 'wa', ok: false, crm: {unanswered: true, status: null}},
+      {rowKey: 'b', ok: false, crm: {unanswered: true}},
+    ])
+    const {entries, run: seen} = await assertLedger(here, run)
+    t.deepEqual(
+      entries.map(({rowKey, outcome, attempt}) => [rowKey, outcome, attempt]),
+      [
+        ['a', 'unanswered', 1],
+        ['b', 'unanswered', 1],
+      ],
+    )
+    t.is(seen.rowsWritten, 2)
+    t.is(here.held().length, isSent ? 2 : 0)
+    t.is(here.posts(), isSent ? 1 : 0)
+    t.like((await ok(here.create(run, [row('a', 'a', {writeId: 'wa'})]), 200)).results, [results[0]])
+    t.is(here.posts(), isSent ? 1 : 0)
+  })
+}
+
+test('a run closed meanwhile waits for the batch its worker took along, and then gives its import back', async t => {
+  const here = t.context
+  const {path} = await here.makeImport()
+  const run = await here.authorise(10, {importId: path.split('/').at(-1)!})
+  await handIn(here, run, [row('c')])
+  t.is(await dies(start(here, {FAULT_POINT: 'after_send'})), 'SIGKILL')
+  t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'closing')
+  t.like(await here.create(run, [row('d')]), {status: 409, body: {code: 'RUN_ENDED'}})
+  t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'closing')
+  start(here)
+  await here.house.ahead('20 seconds')
+  const ended = await until(
+    () => here.read(run),
+    ({state}) => state === 'ended',
+  )
+  t.is(ended.rowsWritten, 1)
+  t.is((await ok(here.org.call('GET', path), 200)).import.state, 'done')
+})
+
+test('what waits in the queue when its run is closed is not sent', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  const write = await handIn(here, run, [row('late')])
+  await ok(here.tell(run, 'progress', {done: true}), 200)
+  start(here)
+  t.like((await write.done()).results, [{ok: false, code: 'RUN_ENDED', written: false}])
+  t.is(here.posts(), 0)
+})
+
+test('what waits in the queue when another run takes the import is not sent', async t => {
+  const here = t.context
+  const {path} = await here.makeImport()
+  const importId = path.split('/').at(-1)!
+  const run = await here.authorise(10, {importId})
+  const write = await handIn(here, run, [row('stale')])
+  await here.house.ahead('121 seconds')
+  const other = await here.authorise(10, {importId})
+  await ok(here.tell(other, 'lease'), 200)
+  start(here)
+  t.like((await write.done()).results, [{ok: false, code: 'RUN_ENDED', written: false}])
+  t.is(here.posts(), 0)
+})
+
+test('a worker that wakes after its batch was given up changes nothing', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  here.house.crm.faults.add({match: creates, action: {type: 'hold', when: 'after'}})
+  const write = await handIn(here, run, [row('z', null)])
+  const sleeper = start(here)
+  await until(
+    () => here.house.crm.held(),
+    held => held === 1,
+  )
+  sleeper.kill('SIGSTOP')
+  start(here)
+  await here.house.ahead('20 seconds')
+  t.like((await write.done()).results, [{ok: false, crm: {unanswered: true}}])
+  here.house.crm.release()
+  sleeper.kill('SIGCONT')
+  sleeper.kill('SIGTERM')
+  await once(sleeper, 'exit')
+  t.like((await write.look()).results, [{ok: false, crm: {unanswered: true}}])
+  const {entries} = await assertLedger(here, run)
+  t.is(entries.length, 1)
+})
+
+test('a worker asked to stop hears what it has sent to its end', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  here.house.crm.faults.add({match: creates, action: {type: 'slow', ms: 1_000, when: 'after'}})
+  const write = await handIn(here, run, [row('e')])
+  const leaver = start(here)
+  await until(
+    () => here.held().length,
+    made => made === 1,
+  )
+  leaver.kill('SIGTERM')
+  const [code] = await once(leaver, 'exit')
+  t.is(code, 0)
+  t.like((await write.done()).results, [{ok: true, outcome: 'created'}])
+  await assertLedger(here, run)
+})
+
+test('two workers share the requests of a run, and each row is made once', async t => {
+  const here = t.context
+  const run = await here.authorise(200)
+  const writes = await Promise.all(Array.from({length: 20}, (_, n) => handIn(here, run, rowsOf(10, `two-${n}-`))))
+  start(here)
+  start(here)
+  for (const write of writes) t.true((await write.done()).results.every((one: any) => one.ok))
+  t.is(here.held().length, 200)
+  t.like(await assertLedger(here, run), {outcomes: {created: 200}, run: {rowsWritten: 200, stop: null}})
+})
+
+test('a request whose worker died before anything was sent is told so in the end, and its names are free', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  const items = [row('f', 'f', {writeId: 'wf'})]
+  const write = await handIn(here, run, items)
+  t.is((await here.house.queue.fetch(writeRecords.name)).length, 1)
+  await here.house.ahead('21 minutes')
+  start(here)
+  t.like((await write.done()).results, [{ok: false, code: 'UNAVAILABLE', written: false}])
+  t.like((await ok(here.create(run, items), 200)).results, [{ok: true}])
+  t.is(here.held().length, 1)
+})
+
+test('no worker in time: 503, not written, and the names are free; one that took it and fell silent: it may be written', async t => {
+  const here = t.context
+  const {house, org} = here
+  const run = await here.authorise(10)
+  const items = [row('g', 'g', {writeId: 'wg'})]
+  const {write, job} = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
+  const signal = new AbortController().signal
+  const request = {id: 'req', method: 'POST', headers: {}, signal, draining: signal}
+  // Waits no time at all for what nobody does.
+  const config = {...house.config, CRM_TIMEOUT_SECONDS: -30}
+  const input = {...house.tools, config, caller: {org: org.org} as any, request}
+  const unstarted: any = await t.throwsAsync(askWrite(input, {write: write.id, job: job.id}))
+  t.is(unstarted.status, 503)
+  t.like(unstarted.envelope, {code: 'UNAVAILABLE', written: false, results: [{rowKey: 'g', writeId: 'wg', ok: false}]})
+
+  const again = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
+  t.is((await house.queue.fetch(writeRecords.name)).length, 1)
+  const unheard: any = await t.throwsAsync(askWrite(input, {write: again.write.id, job: again.job.id}))
+  t.like(unheard, {name: 'CrmError', crm: {unanswered: true}})
+  t.like(unheard.extra.results, [{rowKey: 'g', ok: false, crm: {unanswered: true}}])
+  t.is(here.posts(), 0)
+})
