@@ -57,7 +57,8 @@ const readRecord = (item: Record<string, unknown>, answer: Answer, id: string | 
   if (isSuccess(item)) {
     const made = idIn(item) ?? id
     if (made !== undefined) return {ok: true, recordId: made}
-    return {ok: false, sent: true, crm: {...unanswered({status: answer.status, response: item}), code: 'SUCCESS'}, duplicateOf: null}
+    const crm = {...unanswered({status: answer.status, response: item}), code: 'SUCCESS', details: item.details ?? null}
+    return {ok: false, sent: true, crm, duplicateOf: null}
   }
   if (!isRefusal(item)) return {ok: false, sent: true, crm: unanswered({status: answer.status, response: item}), duplicateOf: null}
   const crm = declined(answer, item)

@@ -29,10 +29,10 @@ export type Request =
 export type FaultCode = 'EXPRESSION_TIMEOUT' | 'EXPRESSION_MEMORY' | 'EXPRESSION_STACK' | 'SANDBOX_UNAVAILABLE'
 
 /**
- * A fault costs the runtime; `row` and `expression` say how far it was, -1 where that is not known. `fresh`: the runtime had run
- * nothing before, so nothing that others left behind is to blame.
+ * A fault costs the runtime; `row` and `expression` say how far it was, -1 where that is not known. `certain`: nothing
+ * that earlier rows left behind can be to blame.
  */
-export type Fault = {fault: FaultCode; row: number; expression: number; fresh: boolean}
+export type Fault = {fault: FaultCode; row: number; expression: number; certain: boolean}
 
 /** `refused` when QuickJS does not load it; else what its exports are, and each example's result, as JSON. */
 export type Checked = {kinds: string; results: string[]; refused: {message: string; stack: string} | null}

@@ -20,7 +20,7 @@ export const startThread = (milliseconds: number) => {
   void ended.then(() => (isAlive = false))
 
   const ask = async <Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: Answers[Kind]} | Fault> => {
-    if (!isAlive) return {fault: 'SANDBOX_UNAVAILABLE', row: -1, expression: -1, fresh: true}
+    if (!isAlive) return {fault: 'SANDBOX_UNAVAILABLE', row: -1, expression: -1, certain: true}
     worker.ref()
     watch.fill(-1)
     watch[WATCH.since] = 0
@@ -38,7 +38,7 @@ export const startThread = (milliseconds: number) => {
         fault: overdue ? 'EXPRESSION_TIMEOUT' : 'SANDBOX_UNAVAILABLE',
         row: watch[WATCH.row]!,
         expression: watch[WATCH.expression]!,
-        fresh: true,
+        certain: true,
       }),
     )
     const answer = await Promise.race([answered, died])

@@ -136,7 +136,7 @@ const cross = async (inside: Inside, prepared: PreparedProgram, batch: Batch, pa
     const answered = await inside.ask<'run'>({kind: 'run', rows, head})
     if (!('fault' in answered)) outcomes.push(...unpack(prepared, answered.answer))
     else if (!alone) return oneByOne(inside, prepared, batch, packed)
-    else if (answered.fresh || answered.fault !== 'EXPRESSION_MEMORY') return [prepared.faulted(answered)]
+    else if (answered.certain || answered.fault !== 'EXPRESSION_MEMORY') return [prepared.faulted(answered)]
   }
   return outcomes
 }

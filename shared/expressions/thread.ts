@@ -53,13 +53,16 @@ const perform = async (request: Request): Promise<Answer> => {
   return {answer: runtime.run(request.rows, request.head)}
 }
 
+/** What others left fills the memory at once, or the runtime is new; a row that worked long has done it itself, and trying again takes time. */
+const isCertain = () => runs <= 1 || spentMilliseconds() > milliseconds / 6
+
 /** A runtime that has failed once is not asked again, nor even closed: its memory goes with it. */
 const answer = async (request: Request): Promise<Answer> => {
   try {
     return await perform(request)
   } catch (error) {
     runtime = null
-    return {fault: codeOf(error), row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, fresh: runs <= 1}
+    return {fault: codeOf(error), row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain: isCertain()}
   }
 }
 

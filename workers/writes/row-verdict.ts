@@ -12,7 +12,8 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
   if (!answer.sent) return unsent(rows, refusedUnsent(at, answer.refusal))
   const {crm} = answer
   const failed: ItemResult = {at, result: {ok: false, error: sayProblem(crm), crm}, again: crm.rateLimited === true}
-  if (crm.unanswered) return every(rows, {outcome: 'unanswered', message: sayProblem(crm)}, failed)
+  if (crm.unanswered)
+    return every(rows, {outcome: 'unanswered', message: sayProblem(crm), ...(crm.code !== null && {code: crm.code})}, failed)
   const code = crm.code ?? `HTTP_${crm.status}`
   const culprit = rows[placeOf(crm) - deleted]
   const message = (key: string) =>

@@ -8,11 +8,12 @@ import {openRichText} from './rich-text.ts'
 import {openXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
-const perBlock = 16
-const slabBytes = 1024 ** 2
-/** Blocks met once are soon forgotten, so that a table read from end to end is not kept; those met again are kept up to this many bytes. */
-const recentBlocks = 32
+/** Bytes of one piece of the table. */
+const slabBytes = 64 * 1024
+/** Slabs of a spilled table that are kept, those read last. */
 const keptBytes = 4 * 1024 ** 2
+/** Every 16th string's place is known; the others are found by their lengths. */
+const stride = 16
 
 export type SharedStrings = {at(index: number): string; spilled: boolean; close(): void}
 
@@ -24,22 +25,38 @@ const none: SharedStrings = {
   close() {},
 }
 
-/** The workbook's table of strings: in memory as bytes up to `limit`, past that all of it in a temporary file. */
+/** The workbook's table of strings: in memory as UTF-8 up to `limit` bytes, past that all of it in a temporary file. */
 export const readSharedStrings = async (zip: Zip, path: string | null, limit: number): Promise<SharedStrings> => {
   if (!path) return none
-  const blocks = openBlocks(limit)
+  const slabs = openSlabs(limit)
+  /** By twos: slab and start of every 16th string. */
+  const places: number[] = []
+  let count = 0
+  const add = (text: string) => {
+    if (text.length > maxRowCharacters) throw tooLong()
+    const place = slabs.add(text)
+    if (count++ % stride === 0) places.push(place.slab, place.start)
+  }
   try {
-    const add = openAdding(blocks)
-    const xml = openXml(path, listItems(add.one))
+    const xml = openXml(path, listItems(add))
     for await (const piece of zip.open(path)) xml.write(piece)
     xml.end()
-    add.end()
   } catch (error) {
-    blocks.close()
+    slabs.close()
     throw error
   }
-  return openLookup(blocks)
+  const at = (index: number) => {
+    if (!(Number.isInteger(index) && index >= 0 && index < count)) throw corrupt(`a cell names shared string ${index}, which is not there`)
+    const known = 2 * Math.floor(index / stride)
+    return slabs.read({slab: places[known]!, start: places[known + 1]!}, index % stride)
+  }
+  return {at, spilled: slabs.spilled(), close: slabs.close}
 }
+
+const tooLong = () =>
+  new Refusal('UNREADABLE', `A cell has more than ${maxRowCharacters.toLocaleString('en')} characters. Shorten it`, {
+    limit: maxRowCharacters,
+  })
 
 const listItems = (add: (text: string) => void) => {
   const text = openRichText()
@@ -56,76 +73,16 @@ const listItems = (add: (text: string) => void) => {
   }
 }
 
-const openAdding = (blocks: Blocks) => {
-  let block: string[] = []
-  const flush = () => {
-    if (block.length) blocks.add(JSON.stringify(block))
-    block = []
-  }
-  return {
-    one(text: string) {
-      if (text.length > maxRowCharacters)
-        throw new Refusal('UNREADABLE', `A cell has more than ${maxRowCharacters.toLocaleString('en')} characters. Shorten it`, {
-          limit: maxRowCharacters,
-        })
-      if (block.push(text) === perBlock) flush()
-    },
-    end: flush,
-  }
-}
-
-const openLookup = (blocks: Blocks): SharedStrings => {
-  const met = new Uint8Array(blocks.count())
-  const recent = openShelf(recentBlocks)
-  const kept = openShelf(keptBytes)
-  const load = (block: number) => {
-    const text = blocks.read(block)
-    const strings = JSON.parse(text) as string[]
-    if (met[block]) kept.put(block, strings, text.length + 50 * perBlock)
-    else recent.put(block, strings, 1)
-    met[block] = 1
-    return strings
-  }
-  const at = (index: number) => {
-    const block = Math.floor(index / perBlock)
-    const isThere = Number.isInteger(index) && index >= 0 && block < met.length
-    const text = isThere ? (recent.get(block) ?? kept.get(block) ?? load(block))[index % perBlock] : undefined
-    if (text === undefined) throw corrupt(`a cell names shared string ${index}, which is not there`)
-    return text
-  }
-  return {at, spilled: blocks.spilled(), close: blocks.close}
-}
-
-/** What was put last, up to a size; the oldest goes first. */
-const openShelf = (limit: number) => {
-  const entries = new Map<number, {strings: string[]; size: number}>()
-  let total = 0
-  return {
-    get: (block: number) => entries.get(block)?.strings,
-    put(block: number, strings: string[], size: number) {
-      entries.set(block, {strings, size})
-      total += size
-      for (const [oldest, {size: freed}] of entries) {
-        if (total <= limit || oldest === block) return
-        entries.delete(oldest)
-        total -= freed
-      }
-    },
-  }
-}
-
-type Blocks = ReturnType<typeof openBlocks>
-
+type Place = {slab: number; start: number}
 type Slab = {bytes: Buffer | null; used: number; at: number}
 
 /**
- * Blocks of text in slabs of 1 MiB. Past the limit slabs go to a file when they are full: written and read synchronously, as it is local and
- * just written. The file has no name from its first moment on, so a process that dies leaves nothing.
+ * Strings one behind the other, each after its length in four bytes, in slabs; none stands in two. Past the limit the slabs go to a file, written
+ * and read synchronously: it is local and just written. It has no name from its first moment on, so a process that dies leaves nothing.
  */
-const openBlocks = (limit: number) => {
+const openSlabs = (limit: number) => {
   const slabs: Slab[] = []
-  /** By threes: slab, start, length. */
-  const places: number[] = []
+  const kept = openKept()
   let [total, spilled, fileBytes] = [0, 0, 0]
   let file: number | null = null
   const spill = () => {
@@ -142,31 +99,58 @@ const openBlocks = (limit: number) => {
     const last = slabs.at(-1)
     if (last?.bytes && last.bytes.length - last.used >= bytes) return last as Slab & {bytes: Buffer}
     if (total > limit) spill()
-    const usual = Math.max(4096, Math.min(slabBytes, Math.floor(limit / 8)))
-    const made = {bytes: Buffer.allocUnsafeSlow(Math.max(usual, bytes)), used: 0, at: 0}
+    const made = {bytes: Buffer.allocUnsafeSlow(Math.max(slabBytes, bytes)), used: 0, at: 0}
     slabs.push(made)
     return made
   }
+  const bytesOf = (index: number) => {
+    const {bytes, at, used} = slabs[index]!
+    return bytes ?? kept.get(index) ?? kept.put(index, readPart(file!, at, used))
+  }
   return {
-    add(text: string) {
+    add(text: string): Place {
       // A UTF-16 unit takes at most three bytes of UTF-8.
-      const slab = roomFor(3 * text.length)
-      const length = slab.bytes.write(text, slab.used)
-      places.push(slabs.length - 1, slab.used, length)
-      slab.used += length
-      total += length
+      const slab = roomFor(4 + 3 * text.length)
+      const start = slab.used
+      const length = slab.bytes.write(text, start + 4)
+      slab.bytes.writeUInt32LE(length, start)
+      slab.used += 4 + length
+      total += 4 + length
+      return {slab: slabs.length - 1, start}
     },
-    read(block: number): string {
-      const [of, start, length] = [places[3 * block]!, places[3 * block + 1]!, places[3 * block + 2]!]
-      const {bytes, at} = slabs[of]!
-      return bytes ? bytes.toString('utf8', start, start + length) : readPart(file!, at + start, length)
+    /** The string so many after the one that stands there. */
+    read({slab, start}: Place, after: number): string {
+      for (let left = after; ; left--) {
+        if (start >= slabs[slab]!.used) [slab, start] = [slab + 1, 0]
+        const bytes = bytesOf(slab)
+        const length = bytes.readUInt32LE(start)
+        if (left === 0) return bytes.toString('utf8', start + 4, start + 4 + length)
+        start += 4 + length
+      }
     },
-    count: () => places.length / 3,
     spilled: () => file !== null,
     close() {
       if (file !== null) closeSync(file)
       file = null
       slabs.length = 0
+    },
+  }
+}
+
+const openKept = () => {
+  const kept = new Map<number, Buffer>()
+  let total = 0
+  return {
+    get: (index: number) => kept.get(index),
+    put(index: number, bytes: Buffer) {
+      kept.set(index, bytes)
+      total += bytes.length
+      for (const [oldest, {length}] of kept) {
+        if (total <= keptBytes || oldest === index) break
+        kept.delete(oldest)
+        total -= length
+      }
+      return bytes
     },
   }
 }
@@ -179,11 +163,11 @@ const openNameless = () => {
 }
 
 const readPart = (file: number, start: number, length: number) => {
-  const part = Buffer.allocUnsafe(length)
+  const part = Buffer.allocUnsafeSlow(length)
   for (let from = 0; from < length; ) {
     const read = readSync(file, part, from, length - from, start + from)
     if (read === 0) throw new Error('The temporary file of shared strings ends early')
     from += read
   }
-  return part.toString()
+  return part
 }
