@@ -30,10 +30,12 @@ import modules from './routes/modules.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
 import outsideRuns from './routes/outside-runs.ts'
+import questions from './routes/questions.ts'
 import recordWrites from './routes/record-writes.ts'
 import records from './routes/records.ts'
 import registry from './routes/registry.ts'
 import rows from './routes/rows.ts'
+import runEvents from './routes/run-events.ts'
 import runRecords from './routes/run-records.ts'
 import runs from './routes/runs.ts'
 import settings from './routes/settings.ts'
@@ -59,6 +61,7 @@ export const routes: Route[] = [
   ...connectors,
   ...credits,
   ...records,
+  ...questions,
   ...recordWrites,
   ...writes,
   ...rows,
@@ -75,6 +78,7 @@ export const routes: Route[] = [
   ...entitlements,
   ...runs,
   ...runRecords,
+  ...runEvents,
   ...orgRuns,
   ...outsideRuns,
   ...staff,

@@ -72,7 +72,10 @@ export const looksPersonal = (value: unknown): boolean => {
   if (Array.isArray(value)) return value.some(looksPersonal)
   if (typeof value === 'object' && value !== null) return Object.values(value).some(looksPersonal)
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') return false
+  // Wide forms of letters and digits are read as the usual ones, and what is not seen is not there.
   const text = String(value)
+    .normalize('NFKC')
+    .replaceAll(/\p{Cf}/gu, '')
   return EMAIL.test(text) || IBAN.test(text) || hasLongNumber(text)
 }
 

@@ -10,6 +10,8 @@ import {FSDriver} from 'flydrive/drivers/fs'
 export type StorageConfig = {directory: string}
 
 export type Storage = {
+  /** What kind of storage it is: what one kind keeps, a deployment with another cannot read. */
+  kind: string
   /** Keeps a stream whole or not at all: an object is seen under its key only when every byte is on disk. Answers its size. */
   put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
   read(key: string): Promise<Readable>
@@ -44,6 +46,7 @@ const keyShape = /^[a-z][\w-]*(\/[\w-]+(\.[\w-]+)*)+$/i
 export const openStorage = ({directory}: StorageConfig): Storage => {
   const disk = new Disk(new FSDriver({location: directory, visibility: 'private'}))
   return {
+    kind: 'folder',
     put: async (key, stream) => putWhole(directory, checked(key), stream),
     read: async key => readFrom(disk, checked(key)),
     readRange: (key, range) => readPart(join(directory, checked(key)), key, range),

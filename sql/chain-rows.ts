@@ -5,14 +5,31 @@ import {type Db, type Hot, prepare, sql} from './database.ts'
 export const HOW = {made: 1, taken: 2, updated: 3, matched: 4} as const
 
 /** What rows of the chain already came to, by their match key: it knows our own writes before any search of the CRM does. */
-export const findMatches = (hot: Hot, {chain, module, keys}: {chain: number; module: number; keys: Buffer[]}) =>
-  findMatchesStatement(hot, [chain, module, keys])
+export const findMatches = (hot: Hot, {chains, module, keys}: {chains: number[]; module: number; keys: Buffer[]}) =>
+  findMatchesStatement(hot, [chains, module, keys])
 
 const findMatchesStatement = prepare<{key: Buffer; recordId: string}>(
   'find-matches',
   `select distinct on (match_key, record_id) match_key as key, record_id as "recordId" from chain_rows
-   where chain_no = $1::bigint and module_no = $2::smallint and match_key = any($3::bytea[])`,
+   where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[])`,
 )
+
+/** Which of these rows have their record from an earlier run of the chain, and which record: they are not written again. */
+export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
+  findInheritedStatement(hot, [chain, run, module, keys])
+
+const findInheritedStatement = prepare<{key: string; recordId: string}>(
+  'find-inherited',
+  `select row_key as key, record_id as "recordId" from chain_rows
+   where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3)`,
+)
+
+/** What a dry run only supposed, in pieces. Answers how many went. */
+export const deleteChainRows = async (db: Db, {chain, limit}: {chain: number; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    delete from chain_rows where ctid = any(array(select ctid from chain_rows where chain_no = ${chain} limit ${limit}))`)
+  return rowCount
+}
 
 /** Which of these records a row of the chain made or took, and which row. */
 export const listHolders = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>

@@ -14,7 +14,8 @@ export type Intent = {
   flow: number
   module: number
   kind: number
-  rows: {key: string; number: number; attempt: number; target: string | null; witness: boolean}[]
+  /** `digest`: of the values by which a create that is lost would be known again. */
+  rows: {key: string; number: number; attempt: number; target: string | null; witness: boolean; digest?: Buffer | null}[]
   /** How long the CRM may take before the send counts as dead, in seconds. */
   answerSeconds: number
   leaseSeconds: number
@@ -36,6 +37,7 @@ export const admit = async (hot: Hot, {run, fence, batch, flow, module, kind, ro
     rows.map(({witness}) => witness),
     leaseSeconds,
     answerSeconds,
+    rows.map(({digest = null}) => digest),
   ])
 }
 
@@ -56,9 +58,10 @@ const admitStatement = prepare(
        and counted + (select count(*) from admitted where fresh) <= rows_limit
      returning 1),
    sent as (
-     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, sent_at, deadline_at)
+     insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, sent_at,
+       deadline_at)
      select $1, $3, $2, $4::smallint, $5, $6::smallint, $7, $8, $9::bigint[], $10::text[], $11::boolean[],
-       lading_now(), lading_now() + make_interval(secs => $13::float8) from head)
+       $14::bytea[], lading_now(), lading_now() + make_interval(secs => $13::float8) from head)
    select case when exists (select from head) then 1 else stop_if('the gate of T1 is shut') end`,
 )
 
@@ -84,6 +87,7 @@ export type OpenQuestion = {
   kind: number
   target: string | null
   witness: boolean
+  digest?: Buffer | null
   attempt: number
 }
 type RowName = {module: number; key: string}
@@ -156,6 +160,7 @@ const valuesOf = (s: Settlement) => [
   s.cursor.flow,
   s.cursor.lowWater,
   s.answerSeconds,
+  s.opened.map(({digest = null}) => digest),
 ]
 
 const column = <T, K extends keyof T>(rows: T[], name: K) => rows.map(row => row[name])
@@ -183,12 +188,13 @@ const settleText = `with gone as (delete from sends where run_no = $1::bigint an
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
-     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, last_attempt, sent_at, deadline_at)
-     select $21, module, key, $1, flow, number, kind, target, witness, attempt, lading_now(), lading_now() + make_interval(secs => $39::float8)
-     from head, unnest($27::smallint[], $28::text[], $29::smallint[], $30::bigint[], $31::smallint[], $32::text[], $33::boolean[], $34::smallint[])
-       as o(module, key, flow, number, kind, target, witness, attempt)
+     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, sent_at,
+       deadline_at)
+     select $21, module, key, $1, flow, number, kind, target, witness, digest, attempt, lading_now(), lading_now() + make_interval(secs => $39::float8)
+     from head, unnest($27::smallint[], $28::text[], $29::smallint[], $30::bigint[], $31::smallint[], $32::text[], $33::boolean[], $34::smallint[],
+       $40::bytea[]) as o(module, key, flow, number, kind, target, witness, attempt, digest)
      on conflict (chain_no, module_no, row_key) do update set run_no = excluded.run_no, kind = excluded.kind, target = excluded.target,
-       witness = excluded.witness, last_attempt = excluded.last_attempt, sent_at = excluded.sent_at, deadline_at = excluded.deadline_at),
+       witness = excluded.witness, digest = excluded.digest, flow_no = excluded.flow_no, last_attempt = excluded.last_attempt, sent_at = excluded.sent_at, deadline_at = excluded.deadline_at),
    closed as (
      delete from unsettled u using head, unnest($35::smallint[], $36::text[]) as c(module_no, row_key)
      where u.chain_no = $21 and u.module_no = c.module_no and u.row_key = c.row_key),
@@ -227,10 +233,12 @@ const OpenSend = z.object({
   attempts: z.array(z.number()),
   targets: z.array(z.string().nullable()),
   witness: z.array(z.boolean()),
+  digests: z.array(z.instanceof(Buffer).nullable()).nullable(),
 })
 
 /** What a dead owner left in flight. */
 export const listSends = (db: Db, run: number) =>
   db.any(sql.type(OpenSend)`
-    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness
+    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,
+      digests
     from sends where run_no = ${run} order by batch_no`)

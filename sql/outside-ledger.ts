@@ -4,6 +4,9 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
+/** What a batch, or a row's open question, is about. `again`: a create nobody answered was sent once more, and refused. */
+export const KINDS = {create: 0, update: 1, again: 2, replace: 3} as const
+
 /**
  * What the ledger knows of a row an outside engine would write. `counted`: it stands in the meter. `outcome`: as which the run counts it.
  * `kind`: of its open question. `sending`: a batch with it is in flight. `how`: it came by its record.
@@ -35,11 +38,21 @@ export const listRowStandings = (tx: Tx, {run, chain, module, keys}: {run: numbe
     left join chain_rows c on c.chain_no = ${chain} and c.module_no = ${module} and c.row_key = r.key
     order by r.at`)
 
-/** Of these records, those that batches in flight are about. */
-export const listFlyingTargets = (db: Db, {run, module, targets}: {run: number; module: number; targets: string[]}) =>
-  db.anyFirst(sql.type(z.object({target: z.string()}))`
-    select distinct target from sends, unnest(targets) as target
-    where run_no = ${run} and module_no = ${module} and target = any(${sql.array(targets, 'text')})`)
+const Flying = z.object({target: z.string(), leftMs: z.number().nullable()})
+export type Flying = z.infer<typeof Flying>
+
+/**
+ * Of these parents, those whose rows are being replaced: by a batch in flight, or by one that was given up while the CRM may still be at
+ * it. `leftMs`: until that is over; null where the answer is waited for.
+ */
+export const listFlyingTargets = (db: Db, {run, chain, module, targets}: {run: number; chain: number; module: number; targets: string[]}) =>
+  db.any(sql.type(Flying)`
+    select target, max("leftMs") as "leftMs" from (
+      select target, null::float8 as "leftMs" from sends, unnest(targets) as target where run_no = ${run} and module_no = ${module}
+      union all
+      select target, 1000 * extract(epoch from deadline_at - lading_now())::float8 from unsettled
+      where chain_no = ${chain} and module_no = ${module} and kind = ${KINDS.replace} and deadline_at > lading_now()) flying
+    where target = any(${sql.array(targets, 'text')}) group by target`)
 
 export type AdmittedRow = {
   key: string
@@ -152,9 +165,10 @@ export const listOutsideSends = (db: Db, run: number) =>
       fresh, write, item_ats as ats, deadline_at < lading_now() as dead
     from sends where run_no = ${run} order by batch_no`)
 
-/** A batch whose answer has been settled, or which was never kept, is not there. */
-export const hasSend = (db: Db, {run, batch}: {run: number; batch: number}) =>
-  db.exists(sql.type(Empty)`select from sends where run_no = ${run} and batch_no = ${batch}`)
+/** Seconds until the batch counts as dead. Null for one whose answer has been settled, or which was never kept. */
+export const findSecondsLeft = (db: Db, {run, batch}: {run: number; batch: number}) =>
+  db.maybeOneFirst(sql.type(z.object({left: z.number()}))`
+    select extract(epoch from deadline_at - lading_now())::float8 as left from sends where run_no = ${run} and batch_no = ${batch}`)
 
 const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'int8' | 'bool') =>
   sql.array(

@@ -21,6 +21,8 @@ export const outcomeNo = (outcome: Outcome) => OUTCOMES.indexOf(outcome)
 
 /** Where a module's count of an outcome stands among the head's counts. */
 export const countAt = (module: number, outcome: Outcome) => (module - 1) * 16 + outcomeNo(outcome)
+/** And that of the rows a filter kept back, of which the log says nothing. */
+export const filteredAt = (module: number) => (module - 1) * 16 + 15
 
 const LogEntry = z.object({
   seq: z.number(),
@@ -51,10 +53,46 @@ export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: n
   db.anyFirst(sql.type(z.object({number: z.number()}))`
     select distinct row_number as number from run_log where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 0`)
 
+const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: 'db' | 'storage'; seq: number | null}>(
+  'read-log-page',
+  `select records_at as "recordsAt", l.* from runs r left join lateral (
+     select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
+       record_id as "recordId", outcome, code, message, at
+     from run_log where run_no = r.run_no and seq > $2::bigint order by seq limit $3::bigint) l on r.records_at = 'db'
+   where r.run_no = $1::bigint order by seq`,
+)
+
+/**
+ * As `listLog`, or null when the run's records are in storage. Both are read by one statement, so in one snapshot of the database: a page
+ * is never missing what is just being deleted.
+ */
+export const readLogPage = async (
+  hot: Hot,
+  {run, after, limit}: {run: number; after: number; limit: number},
+): Promise<LogEntry[] | null> => {
+  const rows = await readPageStatement(hot, [run, after, limit])
+  if (rows[0]?.recordsAt === 'storage') return null
+  return rows.flatMap(({recordsAt: _, ...entry}) => (entry.seq === null ? [] : {...entry, at: entry.at.toISOString()}))
+}
+
+/** Where a run's records are now, and how far its log goes: every entry up to `seq` is there, and none is ever added before it. */
+export const findRecordsAt = (db: Db, run: number) =>
+  db.one(sql.type(z.object({recordsAt: z.enum(['db', 'storage']), seq: z.number()}))`
+    select records_at as "recordsAt", next_seq - 1 as seq from runs join run_heads using (run_no) where run_no = ${run}`)
+
+/** What finally became of one row in one module; or of one of its patches, matches or lookups, each by its `target`, the field. */
+/** Which links of these rows the run has said something about. */
+export const listLookedUp = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
+  db.any(sql.type(z.object({number: z.number(), field: z.string()}))`
+    select row_number as number, target as field from run_log
+    where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 3`)
+
 export type FinalEntry = {
   number: number
   module: number
   flow: number
+  phase: number
+  target: string | null
   outcome: number
   recordId: string | null
   code: string | null
@@ -62,26 +100,37 @@ export type FinalEntry = {
   disclosed: boolean
 }
 
-/**
- * The final entry of every (row, flow, module) among rows `from`..`to` of the named flows: the write phase's highest attempt; a real
- * answer over `unanswered` (3), whatever their order; of real answers the later. Never `made_after_no_answer`, `would_ask` or
- * `lookup` (8 to 10). `disclosed`: a create of the row was never answered and nothing later shows that it was not done, so the
- * record may exist twice. An update that nobody answered names its record and is not meant.
- */
-export const listFinals = (hot: Hot, {run, flows, from, to}: {run: number; flows: number[]; from: number; to: number}) =>
-  listFinalsStatement(hot, [run, flows, from, to])
+type Finals = {run: number; flows: number[]; from: number; to: number; seq: number}
 
-const listFinalsStatement = prepare<FinalEntry>(
+/**
+ * The final entries of rows `from`..`to` of the named flows, of what the log held at `seq`; null when the run's records are in storage.
+ * Of each row key and module: the write phase's highest attempt; a real answer over `unanswered` (3), whatever their order; of real
+ * answers the later. Never `made_after_no_answer`, `would_ask` or `lookup` (8 to 10). Patches (phase 1), matches (2) and lookups (3) have
+ * a final entry for each field. `disclosed`: a create of the row was never answered and nothing later shows that it was not done, so
+ * the record may exist twice. An update that nobody answered names its record and is not meant.
+ */
+export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
+  const rows = await listFinalsStatement(hot, [run, flows, from, to, seq])
+  if (rows[0]?.recordsAt === 'storage') return null
+  return rows.flatMap(({recordsAt: _, ...entry}) => (entry.number === null ? [] : entry))
+}
+
+const listFinalsStatement = prepare<FinalEntry & {recordsAt: 'db' | 'storage'; number: number | null}>(
   'list-finals',
-  `select number, module, flow, outcome, "recordId", code, message, twice or (outcome = 2 and silent) as disclosed
-   from (
-     select distinct on (row_number, flow_no, module_no) row_number as number, module_no as module, flow_no as flow, outcome,
-       record_id as "recordId", code, message, bool_or(outcome = 8) over entries as twice,
-       bool_or(outcome = 3 and record_id is null) over entries as silent
-     from run_log
-     where run_no = $1::bigint and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and phase = 0
-     window entries as (partition by row_number, flow_no, module_no)
-     order by row_number, flow_no, module_no, outcome >= 8, attempt desc, (outcome = 3), seq desc) finals
-   where outcome < 8
-   order by number, flow, module`,
+  `select records_at as "recordsAt", f.* from runs r left join lateral (
+     select number, module, flow, phase, target, outcome, "recordId", code, message, phase = 0 and (twice or (outcome = 2 and silent)) as disclosed
+     from (
+       select distinct on (row_number, flow_no, module_no, phase, row_key, field) row_number as number, module_no as module,
+         flow_no as flow, phase, target, outcome, record_id as "recordId", code, message, row_key,
+         bool_or(outcome = 8 and phase = 0) over entries as twice,
+         bool_or(outcome = 3 and phase = 0 and record_id is null) over entries as silent
+       from (
+         select *, case when phase = 0 then '' else coalesce(target, '') end as field from run_log
+         where run_no = r.run_no and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and seq <= $5::bigint
+           and (phase <> 0 or outcome < 9)) entry
+       window entries as (partition by row_number, flow_no, module_no, row_key)
+       order by row_number, flow_no, module_no, phase, row_key, field, outcome = 8, attempt desc, (outcome = 3), seq desc) finals
+     where outcome <> 8) f on r.records_at = 'db'
+   where r.run_no = $1::bigint
+   order by number, flow, phase, module`,
 )

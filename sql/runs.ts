@@ -15,6 +15,9 @@ export const Run = z.object({
   connectorId: z.string().nullable(),
   importNo: z.number().nullable(),
   chainNo: z.number().nullable(),
+  /** Of the run it carries on: its public id, and the chain both belong to. A dry run of a retry has a chain of its own beside it. */
+  retryOf: z.string().nullable(),
+  retryChain: z.number().nullable(),
   dryRun: z.boolean(),
   declaredRows: z.number(),
   state: RunState,
@@ -36,12 +39,17 @@ export const Run = z.object({
   counted: z.number(),
   counts: z.array(z.number()),
   stop: Stop.nullable(),
+  /** Things a person is to choose. */
+  questions: z.number(),
 })
 export type Run = z.infer<typeof Run>
 
 export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", chain_no as "chainNo",
+    (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
+    (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
+    (select count(*) from questions q where q.run_no = runs.run_no) as questions,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
@@ -66,12 +74,30 @@ export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
 export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
 
-export const queueRun = (
-  tx: Tx,
-  {no, connector, importNo, snapshotNo}: {no: number; connector: string; importNo: number; snapshotNo: number},
-) =>
+/** The run that carries this one on, where one does. Dry runs carry nothing on. */
+export const findRetryId = (db: Db, no: number) =>
+  db.maybeOneFirst(sql.type(z.object({id: z.string()}))`select id from runs where retry_of = ${no} and not dry_run`)
+
+/** The dry run of an import that is under way. */
+export const findRehearsal = (db: Db, {importNo}: {importNo: number}) =>
+  db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
+    select id from runs where import_no = ${importNo} and dry_run and state in ('queued', 'writing', 'paused', 'closing')`)
+
+/** `retry`: the run it carries on, and the chain it joins by that. A dry run joins none: it leaves nothing behind. */
+type Queued = {
+  no: number
+  connector: string
+  importNo: number
+  snapshotNo: number
+  dryRun: boolean
+  retry: {no: number; chain: number} | null
+}
+
+export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry}: Queued) =>
   tx.query(sql.type(z.object({}))`
-    update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo} where run_no = ${no}`)
+    update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
+      dry_run = ${dryRun}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+    where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>
   tx.query(sql.type(z.object({}))`update runs set job_id = ${job} where run_no = ${no}`)
@@ -115,8 +141,3 @@ export const listOrphans = (db: Db, {limit}: {limit: number}) =>
         and not exists (select from connectors where connectors.id = connector_id and writes_paused and not dry_run)))))
       and lease_until < lading_now()
     order by run_no limit ${limit}`)
-
-/** How many ms ago the first run of the chain was authorised: a record made before that was not made by it. */
-export const findChainAge = (db: Db, {chain, run}: {chain: number; run: number}) =>
-  db.oneFirst(sql.type(z.object({ms: z.number()}))`
-    select (1000 * extract(epoch from lading_now() - min(authorised_at)))::float8 as ms from runs where run_no in (${chain}, ${run})`)

@@ -11,6 +11,7 @@ const Write = z.object({
   id: z.string(),
   org: z.string(),
   runNo: z.number(),
+  chainNo: z.number(),
   runId: z.string(),
   connectorId: z.string(),
   kind: z.enum(['create', 'update', 'replace', 'entries']),
@@ -30,7 +31,7 @@ export const insertWrite = (tx: Tx, {id, org, run, connector, kind, request}: Ne
 
 export const findWrite = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Write)`
-    select w.id, w.org_id as org, run_no as "runNo", r.id as "runId", w.connector_id as "connectorId", kind, request, problem,
+    select w.id, w.org_id as org, run_no as "runNo", coalesce(chain_no, run_no) as "chainNo", r.id as "runId", w.connector_id as "connectorId", kind, request, problem,
       w.created_at as "createdAt"
     from writes w join runs r using (run_no) where w.org_id = ${org} and w.id = ${id}`)
 
@@ -43,7 +44,7 @@ export const listOpenAts = (tx: Tx, id: string) =>
 
 /** One answer of the CRM was every item's. */
 export const keepProblem = (db: Db, {id, problem}: {id: string; problem: Problem}) =>
-  db.query(sql.type(Empty)`update writes set problem = ${sql.jsonb(problem as never)} where id = ${id}`)
+  db.query(sql.type(Empty)`update writes set problem = ${storable(problem)}::jsonb where id = ${id}`)
 
 const Named = z.object({writeId: z.string(), digest: z.instanceof(Buffer), result: z.unknown()})
 
@@ -65,7 +66,7 @@ export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: nu
         items.map(({digest}) => digest?.toString('hex') ?? null),
         'text',
       )}, ${sql.array(
-        items.map(({result}) => (result === undefined || result === null ? null : JSON.stringify(result))),
+        items.map(({result}) => (result === undefined || result === null ? null : storable(result))),
         'jsonb',
       )}) as i(at, row_key, write_id, freed, digest, result)`)
 
@@ -78,7 +79,7 @@ export const keepResults = (db: Db, {write, results}: {write: string; results: I
   db.query(sql.type(Empty)`
     update write_items i set result = r.result, freed = i.freed or r.again
     from unnest(${column(results, 'at', 'int2')}, ${sql.array(
-      results.map(({result}) => JSON.stringify(result)),
+      results.map(({result}) => storable(result)),
       'jsonb',
     )}, ${column(results, 'again', 'bool')}) as r(at, result, again)
     where i.write = ${write} and i.at = r.at and i.result is null`)
@@ -114,6 +115,10 @@ export const deleteOldWrites = async (db: Db, {days, limit}: {days: number; limi
       order by w.created_at limit ${limit})`)
   return rowCount
 }
+
+/** As JSON. Postgres holds neither a NUL nor half a surrogate pair, and what a CRM says may have both. */
+const storable = (value: object) =>
+  JSON.stringify(value).replace(/\\\\|\\u0000|\\ud[89a-f][0-9a-f]{2}/g, found => (found === '\\\\' ? found : '\ufffd'))
 
 const column = <T, K extends keyof T & string>(rows: T[], name: K, type: 'text' | 'int2' | 'bool') =>
   sql.array(

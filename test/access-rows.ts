@@ -104,7 +104,12 @@ export const rows: Record<string, Row> = {
   'GET /orgs/:org/imports/:id/runs/:run': read('operator'),
   'POST /orgs/:org/imports/:id/runs/:run/cancel': write('operator'),
   'GET /orgs/:org/imports/:id/runs/:run/records': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/events': read('operator'),
+  'GET /orgs/:org/imports/:id/runs/:run/questions': read('operator'),
+  'POST /orgs/:org/imports/:id/runs/:run/questions': write('operator'),
   'GET /orgs/:org/imports/:id/results.csv': read('operator'),
+  'GET /orgs/:org/imports/:id/failed.csv': read('operator'),
+  'GET /orgs/:org/imports/:id/plan.csv': read('operator'),
 
   'GET /staff/people': staff,
   'GET /staff/people/search': staff,

@@ -19,7 +19,8 @@ export const assertAccounted = async ({db}: World, {org, path, run, rows}: Ended
     'the log has no gap',
   )
   const finals = finalsOf(log)
-  if (!run.stop) assert.equal(finals.size, rows, 'every row has its end')
+  const {from = 1, to = rows} = run.rows ?? {}
+  if (!run.stop) assert.equal(finals.size, to - from + 1, 'every row has its end')
   assertAttempts(log)
   const outcomes = countBy([...finals.values()], ({outcome}) => outcome)
   const counted = Object.fromEntries(Object.entries(run.counts.Accounts).filter(([, count]) => count))
@@ -68,6 +69,7 @@ const assertClosed = async (db: World['db'], run: any) => {
 
 const RESULT: Record<string, string> = {
   ...{created: 'Written', updated: 'Written', refused: 'Failed', failed: 'Failed', unanswered: 'No answer', skipped: 'Skipped'},
+  ...{inherited: 'Written before'},
 }
 
 const assertResults = async (org: Org, path: string, run: any, finals: Map<number, any>, rows: number) => {
@@ -83,6 +85,34 @@ const assertResults = async (org: Org, path: string, run: any, finals: Map<numbe
   }
 }
 
+/**
+ * What must hold of the runs of a chain together, the first one first: each run for itself; every row has one final outcome, which is that
+ * of the last run that said something of it; a row has one record through all of them, and a record one row. Answers the outcomes by row.
+ */
+export const assertChain = async (here: World, {org, path, runs, rows}: Omit<Ended, 'run'> & {runs: any[]}) => {
+  const finals = new Map<number, any>()
+  const records = new Map<number, Set<string>>()
+  for (const run of runs) {
+    const {finals: own, log} = await assertAccounted(here, {org, path, run, rows})
+    for (const [number, final] of own) finals.set(number, final)
+    assert.equal(run.rowsWritten, countKept(log), 'the run counts the rows it wrote, and those nobody answered for')
+    for (const {rowNumber, recordId, outcome} of log)
+      if (['created', 'inherited'].includes(outcome)) records.set(rowNumber, (records.get(rowNumber) ?? new Set()).add(recordId))
+  }
+  if (!runs.at(-1).stop) assert.equal(finals.size, rows, 'every row has its end')
+  for (const [number, ids] of records) assert.equal(ids.size, 1, `row ${number} has one record`)
+  const made = [...records.values()].flatMap(ids => [...ids])
+  assert.equal(new Set(made).size, made.length, 'a record has one row')
+  return {finals, outcomes: countBy([...finals.values()], ({outcome}) => outcome)}
+}
+
+/** Rows that stand in a run's meter: written by it, or sent and never answered. One that was only taken is an earlier send's. */
+const countKept = (log: any[]) => {
+  const isKept = ({outcome, code, attempt}: any) =>
+    outcome === 'unanswered' ? attempt > 0 : ['created', 'updated'].includes(outcome) && code !== 'MADE_EARLIER'
+  return [...Map.groupBy(log, ({rowKey, module}) => `${module} ${rowKey}`).values()].filter(entries => entries.some(isKept)).length
+}
+
 export const countBy = <T>(items: T[], of: (item: T) => string): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(items, of)].map(([name, group]) => [name, group.length]))
 
@@ -91,7 +121,7 @@ export const assertOnce = (crm: World['crm'], prefix: string, finals: Map<number
   const mine = crm.records('example', 'Accounts').filter(record => String(record.Account_Number).startsWith(prefix))
   assert.equal(new Set(mine.map(record => record.Account_Number)).size, mine.length, 'no number twice')
   const ids = new Set(mine.map(({id}) => id))
-  const made = [...finals.values()].filter(({outcome}) => outcome === 'created')
+  const made = [...finals.values()].filter(({outcome}) => outcome === 'created' || outcome === 'inherited')
   for (const {recordId} of made) assert.ok(ids.has(recordId), `record ${recordId} exists`)
   assert.equal(mine.length, made.length + extra, 'as many records as rows created')
 }

@@ -98,6 +98,7 @@ const BODIES: Record<string, unknown> = {
   'post /orgs/:org/imports/:id/sources': 'name\nx\n',
   'patch /orgs/:org/imports/:id/sources/:source': {label: 'Mine now'},
   'put /orgs/:org/libraries/:namespace/management': {managedBy: null},
+  'post /orgs/:org/imports/:id/runs/:run/questions': {rules: [{flowId: 'f', choice: 'skip'}]},
   'post /orgs/:org/connectors/:id/records/:module/:recordId/made': {runId: 'none', rowKey: 'r1'},
 }
 
@@ -132,6 +133,7 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['connector of the latest discovery', id => ['GET', `/orgs/${mine.org}/discovery/latest?connector=${id}`], 'connector'],
   ['importId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: id}], 'imports'],
   ['connectorId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: id}], 'connector'],
+  ['retryOf of a run', id => ['POST', `/orgs/${mine.org}/imports/${mine.imports}/runs`, {retryOf: id}], 'runs'],
   ['runId of a run', id => ['POST', `/orgs/${mine.org}/imports/${mine.imports}/runs`, {runId: id}], 'runs'],
   [
     'runId of a take',
@@ -144,6 +146,8 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
     id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${mine.runs}&source=${id}`],
     'sources',
   ],
+  ['run of a file of failed rows', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/failed.csv?run=${id}`], 'runs'],
+  ['run of a plan', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/plan.csv?run=${id}`], 'runs'],
   [
     'runId of a record write',
     id => ['POST', `/orgs/${mine.org}/connectors/${mine.connector}/records/Accounts`, {runId: id, items: [{rowKey: 'r1', payload: {}}]}],

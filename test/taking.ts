@@ -1,9 +1,10 @@
 import {newId} from '../shared/ids.ts'
 import {endOutside, lockStanding, openOutside} from '../shared/runs/outside.ts'
 import {limitStop} from '../shared/runs/stop.ts'
-import {admitUnits, WRITE_KINDS} from '../shared/writes/admit.ts'
+import {admitUnits} from '../shared/writes/admit.ts'
 import {type End, settleBatch} from '../shared/writes/settle.ts'
 import {sql, type Tx} from '../sql/database.ts'
+import {KINDS} from '../sql/outside-ledger.ts'
 import {closeOutsideRun, numberName, type StandingRun} from '../sql/outside-runs.ts'
 import {writeStop} from '../sql/run-heads.ts'
 import {insertWrite} from '../sql/writes.ts'
@@ -78,9 +79,9 @@ export const send = async ({world: {db}, org}: Here, run: string, {row = 'r1', n
     const standing = await lockStanding(tx, org.org, run)
     const {batch, admitted} = await admitUnits(tx, standing, {write, module, flow, kind, units, answerSeconds: 60})
     const {key, attempt, fresh} = admitted[0]!.rows[0]!
-    return {batch: batch!, module, flow, write, kind: WRITE_KINDS[kind], keys: [key], attempts: [attempt], fresh: [fresh]}
+    return {batch: batch!, module, flow, write, kind: KINDS[kind], keys: [key], attempts: [attempt], fresh: [fresh]}
   })
-  const rest = {numbers: [number ?? null], targets: [target ?? null], witness: [true]}
+  const rest = {ats: [0], numbers: [number ?? null], targets: [target ?? null], witness: [true]}
   return (end: End) => db.transaction(async tx => settleBatch(tx, await lockStanding(tx, org.org, run), {...sent, ...rest}, [end], []))
 }
 

@@ -6,6 +6,7 @@ import {type Log, openLog} from '../shared/log.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
+import archive from './archive.ts'
 import credits from './credits.ts'
 import discovery from './discovery.ts'
 import discoveryRefresh from './discovery-refresh.ts'
@@ -20,6 +21,7 @@ import writesSweep from './writes/sweep.ts'
 
 /** What can be started by name; operators scale each on its own. */
 export const workers: Record<string, Worker[]> = {
+  archive: [archive],
   credits: [credits],
   discovery: [discovery, discoveryRefresh],
   erasure: [erasure],

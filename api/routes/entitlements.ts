@@ -15,8 +15,11 @@ export default [
       declaredRows: z.int().min(1).max(1_000_000_000),
       importId: z.string().optional(),
       connectorId: z.string().optional(),
+      templateId: z.string().nullish(),
     }),
-    handle({db, caller: {org, person}, body: {declaredRows, importId, connectorId}}) {
+    handle({db, caller: {org, person}, body: {declaredRows, importId, connectorId, templateId}}) {
+      // Nobody can make one yet.
+      if (templateId != null) throw new Refusal('NOT_FOUND', 'No such template')
       return db.transaction(async tx => {
         const found = importId === undefined ? null : await lockImport(tx, {org, id: importId})
         if (importId !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')

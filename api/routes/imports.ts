@@ -5,8 +5,9 @@ import {Flows, findIssues} from '../../shared/flows/flow.ts'
 import {newId} from '../../shared/ids.ts'
 import {describeImport} from '../../shared/runs/describe-import.ts'
 import {findKnown} from '../../shared/runs/start.ts'
+import {lockOpenImport} from '../../shared/sources/find.ts'
 import {findConnector} from '../../sql/connectors.ts'
-import {findImport, insertImport, listImports, lockImport, setFlows} from '../../sql/imports.ts'
+import {findImport, insertImport, listImports, setFlows} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
 import {limitOf} from '../page.ts'
 import {route} from '../route.ts'
@@ -64,10 +65,8 @@ export default [
     body: Flows,
     handle({db, caller: {org}, params: {id}, body: flows}) {
       return db.transaction(async tx => {
-        const found = await lockImport(tx, {org, id})
-        if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-        if (found.state === 'running') throw new Refusal('IMPORT_RUNNING', 'A run of this import is under way: wait for it or cancel it')
-        const issues = findIssues(flows, await findKnown(tx, {importNo: found.no, connector: found.connectorId}))
+        const found = await lockOpenImport(tx, {org, importId: id})
+        const issues = findIssues(flows, await findKnown(tx, {org, importNo: found.no, connector: found.connectorId}))
         if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM', {issues})
         await setFlows(tx, {no: found.no, flows, state: 'ready'})
         return {flows, state: 'ready'}

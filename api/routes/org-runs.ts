@@ -26,8 +26,9 @@ export default [
     access: {role: 'operator'},
     params: OfRun,
     query: z.object({limit: limitOf({usual: 500, most: 1000}), cursor: z.string().optional()}),
-    async handle({db, config, caller: {org}, params, query: {limit, cursor}}) {
-      return readLog(db, config.SECRETS_KEYS, await findOrgRun(db, {org, runId: params.run}), {limit, cursor})
+    async handle(input) {
+      const {db, caller, params, query} = input
+      return readLog(input, await findOrgRun(db, {org: caller.org, runId: params.run}), query)
     },
   }),
 

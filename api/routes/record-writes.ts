@@ -1,9 +1,12 @@
 import {z} from 'zod'
-import {assertRecords, assertWholeModule, CreateBody, submitRecords, UpdateBody} from '../../shared/writes/records.ts'
+import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/writes/records.ts'
 import {askerOf, askWrite} from '../ask-write.ts'
 import {route} from '../route.ts'
 
 const OfModule = z.object({org: z.string(), id: z.string(), module: z.string()})
+
+/** A hundred records of eighty thousand bytes. */
+const mostBytes = 8 * 1024 ** 2
 
 /** Records an engine outside this service has planned, written under its run: metered, logged, sent once. */
 export default [
@@ -13,11 +16,12 @@ export default [
     access: {role: 'operator'},
     params: OfModule,
     body: CreateBody,
+    mostBytes,
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const place = {org: caller.org, connector: params.id, module: params.module}
       assertRecords(body)
-      await assertWholeModule(db, place)
+      await assertWhole(db, place, body)
       const asked = {asker: askerOf(caller), place, kind: 'create', body} as const
       return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
     },
@@ -29,11 +33,12 @@ export default [
     access: {role: 'operator'},
     params: OfModule,
     body: UpdateBody,
+    mostBytes,
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const place = {org: caller.org, connector: params.id, module: params.module}
       assertRecords(body)
-      await assertWholeModule(db, place)
+      await assertWhole(db, place, body)
       const asked = {asker: askerOf(caller), place, kind: 'update', body} as const
       return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
     },

@@ -53,6 +53,8 @@ export default [
     access: {role: 'admin'},
     query: z.object({proposedBy: proposed}),
     body: Bundle,
+    // A registry alone may be a mebibyte, and each library a quarter.
+    mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
       const {warnings, told} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
       return answerWrite({ok: true, warnings}, told)

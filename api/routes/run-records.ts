@@ -2,10 +2,33 @@ import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {readLog} from '../../shared/runs/log.ts'
-import {makeResults} from '../../shared/runs/results.ts'
+import {makeRunFile, type RunFile} from '../../shared/runs/results.ts'
 import {limitOf} from '../page.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
+
+/** A file made from one run and one of its sources. */
+const runFile = (kind: RunFile) =>
+  route({
+    method: 'get',
+    path: `/orgs/:org/imports/:id/${kind}.csv`,
+    access: {role: 'operator'},
+    params: z.object({org: z.string(), id: z.string()}),
+    query: z.object({run: z.string().optional(), source: z.string().optional()}),
+    async handle({db, hot, config, storage, caller: {org}, params: {id}, query: {run: runId, source}}) {
+      if (!runId) throw new Refusal('RUN_REQUIRED', 'Name the run: ?run=, from GET /orgs/{org}/imports/{id}/runs')
+      const found = await findImportRun(db, {org, importId: id, runId})
+      const {bytes, body} = await makeRunFile({db, hot, config, storage}, found, kind, source)
+      return reply({
+        headers: {
+          'content-type': 'text/csv; charset=utf-8',
+          'content-length': String(bytes),
+          'content-disposition': `attachment; filename="${kind}-${runId}.csv"`,
+        },
+        body,
+      })
+    },
+  })
 
 export default [
   route({
@@ -14,29 +37,12 @@ export default [
     access: {role: 'operator'},
     params: z.object({org: z.string(), id: z.string(), run: z.string()}),
     query: z.object({limit: limitOf({usual: 500, most: 1000}), cursor: z.string().optional()}),
-    async handle({db, config, caller: {org}, params, query: {limit, cursor}}) {
-      return readLog(db, config.SECRETS_KEYS, await findImportRun(db, {org, importId: params.id, runId: params.run}), {limit, cursor})
+    async handle(input) {
+      const {db, caller, params, query} = input
+      return readLog(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
     },
   }),
-  route({
-    method: 'get',
-    path: '/orgs/:org/imports/:id/results.csv',
-    access: {role: 'operator'},
-    params: z.object({org: z.string(), id: z.string()}),
-    query: z.object({run: z.string().optional(), source: z.string().optional()}),
-    async handle({db, hot, config, storage, caller: {org}, params: {id}, query: {run: runId, source}}) {
-      if (!runId) throw new Refusal('RUN_REQUIRED', 'Name the run: ?run=, from GET /orgs/{org}/imports/{id}/runs')
-      const found = await findImportRun(db, {org, importId: id, runId})
-      const {bytes, open} = await makeResults({hot, config, storage}, found, source)
-      const name = `results-${runId}.csv`
-      return reply({
-        headers: {
-          'content-type': 'text/csv; charset=utf-8',
-          'content-length': String(bytes),
-          'content-disposition': `attachment; filename="${name}"`,
-        },
-        body: open(),
-      })
-    },
-  }),
+  runFile('results'),
+  runFile('failed'),
+  runFile('plan'),
 ]

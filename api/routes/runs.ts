@@ -6,7 +6,7 @@ import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {readRun} from '../../shared/runs/names.ts'
-import {startRun} from '../../shared/runs/start.ts'
+import {StartBody, startRun} from '../../shared/runs/start.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
 import {limitOf} from '../page.ts'
@@ -15,7 +15,6 @@ import {route} from '../route.ts'
 
 const OfImport = z.object({org: z.string(), id: z.string()})
 const OfRun = z.object({org: z.string(), id: z.string(), run: z.string()})
-const Rows = z.int().min(1).max(1_000_000_000)
 
 export default [
   route({
@@ -23,7 +22,7 @@ export default [
     path: '/orgs/:org/imports/:id/runs',
     access: {role: 'operator'},
     params: OfImport,
-    body: z.strictObject({runId: z.string().optional(), declaredRows: Rows.optional()}),
+    body: StartBody,
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const {org, person, role} = caller

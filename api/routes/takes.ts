@@ -10,7 +10,7 @@ export default [
     method: 'post',
     path: '/orgs/:org/connectors/:id/records/:module/:recordId/made',
     access: {role: 'operator'},
-    params: z.object({org: z.string(), id: z.string(), module: z.string(), recordId: z.string()}),
+    params: z.object({org: z.string(), id: z.string(), module: z.string(), recordId: z.string().max(100)}),
     body: z.strictObject({
       runId: z.string().min(1),
       rowKey: z.string().min(1).max(200),

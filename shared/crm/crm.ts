@@ -22,7 +22,7 @@ import {openRefresh} from './sealed.ts'
 import {searchValue, searchWord} from './search.ts'
 import {type Replacement, readRowIds, replaceRows} from './subforms.ts'
 import {revokeToken} from './token.ts'
-import {countActiveUsers, findUser, readCurrentUser} from './users.ts'
+import {countActiveUsers, findUser, listUsers, readCurrentUser} from './users.ts'
 
 export {CrmError, type CrmProblem} from './error.ts'
 
@@ -77,11 +77,14 @@ export type Connection = {
   countActiveUsers(options?: ReadOptions): Promise<number | null>
   /** The active user of an account of the identity provider; null when nobody is. */
   findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isAdministrator: boolean} | null>
+  /** Those that records can be given to, at most 4,000. */
+  listUsers(options?: ReadOptions): Promise<CrmUser[]>
   /** Every module rows can be written to or looked up in, with its fields; `onProgress` after each one. */
   readModules(options?: ReadOptions & {onProgress?(done: number, total: number): Promise<void>}): Promise<DiscoveredModule[]>
 }
 
 export type CrmRecord = Record<string, unknown> & {id: string}
+export type CrmUser = {id: string; email: string; name: string}
 /** `clockOffsetMs`: the CRM's clock minus ours, to the second; null when it did not say. */
 export type TimedRecord = {record: CrmRecord | null; clockOffsetMs: number | null}
 export type RecordQuery = {module: string; field: string; values: (string | number)[]; fields: string[]}
@@ -188,6 +191,7 @@ const verbs = (reach: Reach): Verbs => ({
   currentUser: options => readCurrentUser(reach, options),
   countActiveUsers: options => countActiveUsers(reach, options),
   findUser: (zuid, options) => findUser(reach, zuid, options),
+  listUsers: options => listUsers(reach, options),
   readModules: options => readModules(reach, options),
 })
 

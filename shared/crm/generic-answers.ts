@@ -1,7 +1,7 @@
 import type {Answer} from './client.ts'
 import type {CrmRecord, RecordAnswer} from './crm.ts'
 import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
-import {type Outcome, readProblem, type Sent, silentOn} from './outcome.ts'
+import {isName, type Outcome, readProblem, type Sent, silentOn} from './outcome.ts'
 
 /** A longer wait than this is no asking to slow down, where the destination has an allowance that is renewed at a named moment. */
 const longestSlowdownMs = 60_000
@@ -56,7 +56,7 @@ const declined = ({status}: Answer, error: Record<string, unknown>): CrmProblem 
 const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errorsOf(crm)[0]!.recordId : null)
 
 const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined
-const idIn = (id: unknown): string | null => ((typeof id === 'string' && id !== '') || Number.isSafeInteger(id) ? String(id) : null)
+const idIn = (id: unknown): string | null => ((typeof id === 'string' && isName(id)) || Number.isSafeInteger(id) ? String(id) : null)
 
 const listIn = (json: unknown, key: string) => {
   const list = asObject(json)?.[key]

@@ -108,6 +108,7 @@ const verbs = (tools: Tools & {renewals: Renewals}, place: Place): Verbs => {
     readLicence: async () => notOffered('licence to read'),
     currentUser: async () => notOffered('users'),
     findUser: async () => notOffered('users'),
+    listUsers: async () => notOffered('users'),
   }
 }
 

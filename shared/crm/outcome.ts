@@ -90,8 +90,11 @@ const placeIn = (item: unknown): number | null => {
 
 const idIn = (item: unknown) => {
   const id = asObject(asObject(item)?.details)?.id
-  return typeof id === 'string' && id !== '' ? id : undefined
+  return typeof id === 'string' && isName(id) ? id : undefined
 }
+
+/** What can be a record's id at all, and kept as one. */
+export const isName = (id: string) => /^[\x21-\x7e]{1,100}$/.test(id)
 
 const isSuccess = (item: unknown) => asObject(item)?.status === 'success' || codeOf(item) === 'SUCCESS'
 

@@ -1,4 +1,4 @@
-import type {ReadOptions} from './crm.ts'
+import type {CrmUser, ReadOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
 import {silentOn} from './outcome.ts'
 import {answerOf, listOf, type Reach} from './reach.ts'
@@ -24,15 +24,26 @@ const usersPerPage = 200
 const mostPages = 20
 
 /** The active user of this account, or null: looked for page by page, since the CRM finds nobody by account. */
-export const findUser = async (reach: Reach, zuid: string, {signal}: ReadOptions = {}) => {
+export const findUser = async (reach: Reach, zuid: string, options: ReadOptions = {}) => {
+  for await (const user of readUsers(reach, options))
+    if (String(user.zuid) === zuid) return {id: String(user.id), isAdministrator: asObject(user.profile)?.name === 'Administrator'}
+  return null
+}
+
+/** The active users, at most 4,000. */
+export const listUsers = async (reach: Reach, options: ReadOptions = {}) => {
+  const users: CrmUser[] = []
+  for await (const {id, email, full_name} of readUsers(reach, options))
+    users.push({id: String(id), email: String(email ?? ''), name: String(full_name ?? '')})
+  return users
+}
+
+async function* readUsers(reach: Reach, {signal}: ReadOptions) {
   for (let page = 1; page <= mostPages; page++) {
     const query = {type: 'ActiveUsers', page: String(page), per_page: String(usersPerPage)}
     const outcome = await reach({method: 'GET', path: '/crm/v8/users', query, signal})
-    if (answerOf(outcome).status === 204) return null
-    const users = listOf(outcome, 'users').map(asObject)
-    const user = users.find(one => String(one?.zuid) === zuid)
-    if (user) return {id: String(user.id), isAdministrator: asObject(user.profile)?.name === 'Administrator'}
-    if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return null
+    if (answerOf(outcome).status === 204) return
+    for (const user of listOf(outcome, 'users').map(asObject)) if (user) yield user
+    if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return
   }
-  return null
 }

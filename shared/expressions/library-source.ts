@@ -4,8 +4,8 @@ import {ModuleProblem, type ModuleSource, readModule} from './module-source.ts'
 
 /**
  * Reads a library's source. At its top level stand functions and constants only, and a constant is plain data, a function or a regular
- * expression: nothing there can hold what one row leaves for the next. Getters, computed keys and own names for Map, Set and Object are
- * refused because a closure with a memory could come out of them.
+ * expression: nothing there can hold what one row leaves for the next. Getters, computed keys, what turns an object into text or a number,
+ * and own names for Map, Set and Object are refused because a closure with a memory could come out of them.
  */
 export const readLibrarySource = (source: string): ModuleSource => {
   if (source.length > LIMITS.libraryChars)
@@ -13,6 +13,8 @@ export const readLibrarySource = (source: string): ModuleSource => {
   return readModule(source, (statement, object) => {
     const stray = strayStatement(statement) ?? findBelow(statement, isRefused)
     if (stray) throw object(stray, REFUSED[stray.type] ?? topLevel)
+    const comment = findBelow(statement, node => isOldComment(node, source))
+    if (comment) throw object(comment, 'Put a space after `<`: `<!--` once began a comment')
   })
 }
 
@@ -31,11 +33,15 @@ const REFUSED: Record<string, string> = {
   FunctionExpression: waits,
   ArrowFunctionExpression: waits,
   ForOfStatement: waits,
-  Property: 'An object at the top level has plain keys, without getters, setters and computed names',
+  Property: 'An object at the top level has plain keys, without getters, setters, computed names, toString, valueOf and __proto__',
   Identifier: 'Map, Set and Object are the language’s; choose another name',
 }
 
 const TRUSTED = ['Map', 'Set', 'Object']
+
+/** Functions of these names run while the library loads, where an object stands in an operator, a template or brackets. */
+const RUN_UNASKED = new Set(['toString', 'valueOf', '__proto__'])
+const keyOf = (key: AnyNode) => (key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : '')
 
 type Place = Statement | ModuleDeclaration
 
@@ -80,7 +86,7 @@ const strayValue = (node: AnyNode): AnyNode | null => {
     case 'ObjectExpression':
       return strayIn(node.properties)
     case 'Property':
-      return node.kind !== 'init' || node.computed ? node : strayValue(node.value as AnyNode)
+      return node.kind !== 'init' || node.computed || RUN_UNASKED.has(keyOf(node.key)) ? node : strayValue(node.value as AnyNode)
     case 'SpreadElement':
     case 'UnaryExpression':
       return strayValue(node.argument)
@@ -112,6 +118,10 @@ const isRefused = (node: AnyNode) =>
   (node.type === 'MetaProperty' && node.meta.name === 'import') ||
   node.type === 'AwaitExpression' ||
   ('async' in node && node.async === true)
+
+/** In a script, which a library is run as, `<!--` begins a comment; in a module, as which it is read, it is three operators. */
+const isOldComment = (node: AnyNode, source: string) =>
+  node.type === 'UpdateExpression' && source.slice(node.start - 2, node.start + 2) === '<!--'
 
 /** Depth first, without recursion: a source may nest as deep as the parser goes. */
 const findBelow = (root: AnyNode, matches: (node: AnyNode) => boolean): AnyNode | null => {

@@ -1,9 +1,10 @@
 import {createHash} from 'node:crypto'
 import {isDeepStrictEqual} from 'node:util'
 import {readLibrarySource} from './library-source.ts'
+import {LIMITS} from './limits.ts'
 import type {Manifest} from './manifest.ts'
 import {ModuleProblem} from './module-source.ts'
-import {isReservedNamespace} from './names.ts'
+import {FORBIDDEN_PROPERTIES, isReservedNamespace} from './names.ts'
 import {positionInStack} from './position.ts'
 import type {CompiledLibrary, FaultCode, NullablePosition} from './protocol.ts'
 import type {Sandbox} from './sandbox.ts'
@@ -91,6 +92,7 @@ const exportsProblem = ({manifest}: Given, {compiled}: Library) => {
   for (const {name} of manifest.functions) {
     if (declared.has(name)) return problem('LIBRARY_EXPORTS', `The manifest names ${name} twice`)
     declared.add(name)
+    if (FORBIDDEN_PROPERTIES.has(name)) return problem('LIBRARY_EXPORTS', `No expression can call a function named ${name}; choose another`)
     if (!compiled.exports.some(exported => exported.name === name))
       return problem('LIBRARY_EXPORTS', `The manifest names ${name}, which the source does not export`)
   }
@@ -111,6 +113,11 @@ const examplesProblem = async (sandbox: Sandbox, {manifest, source}: Given, {com
     return problem('LIBRARY_EXPORTS', `${stray[0]} is not a function; a library exports functions only`, position)
   }
   for (const [at, {name, arguments: given, result}] of examples.entries()) {
+    if (at === results.length)
+      return problem(
+        'LIBRARY_EXAMPLE',
+        `The examples take more than ${LIMITS.examplesMilliseconds} ms together: give fewer, or shorter ones`,
+      )
     const [actual, thrown] = JSON.parse(results[at]!) as [unknown, [string, string, string] | null]
     const call = shorten(`${name}(${given.map(one => JSON.stringify(one)).join(', ')})`)
     if (thrown) return problem('LIBRARY_EXAMPLE', `${call} threw: ${thrown[1]}`, positionOf(thrown[2], compiled, source))

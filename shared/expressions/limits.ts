@@ -8,6 +8,8 @@ export const LIMITS = {
   rowMilliseconds: 150,
   /** For compiling a program or loading a library. */
   loadMilliseconds: 2000,
+  /** For all examples of a library together: whoever publishes waits for them, and others wait for the sandbox. */
+  examplesMilliseconds: 5000,
   memoryBytes: 32 * 1024 * 1024,
   stackBytes: 256 * 1024,
   /** One crossing into the sandbox: whichever is reached first. A single larger row crosses alone, up to `rowChars`. */

@@ -55,7 +55,17 @@ export const GLOBALS = [
 /** Ways to a constructor, and from there to other code. Also refused when written as a string in brackets. */
 export const FORBIDDEN_PROPERTIES = new Set(['constructor', '__proto__', 'prototype'])
 
-const RESERVED = new Set<string>([...HELPERS, ...GIVEN, ...GLOBALS, 'core', 'globalThis', 'eval', 'Function', 'arguments'])
+const RESERVED = new Set<string>([
+  ...HELPERS,
+  ...GIVEN,
+  ...GLOBALS,
+  ...FORBIDDEN_PROPERTIES,
+  'core',
+  'globalThis',
+  'eval',
+  'Function',
+  'arguments',
+])
 
 /** Whether a library may not take this name: it is ours, or it is the language's. */
 export const isReservedNamespace = (name: string) => RESERVED.has(name)

@@ -21,8 +21,8 @@ export type ParseResult = {ok: true; parsed: Parsed} | {ok: false; problem: Pars
  * Reads one JavaScript expression and refuses what an expression may not do, with the place. What is refused here is refused for
  * clarity; the sandbox holds even against what a parser cannot see.
  */
-export const parseExpression = (source: string, {namespaces = {}}: {namespaces?: Namespaces} = {}): ParseResult => {
-  const state: State = {namespaces, fields: new Set(), wholeRow: false, readsValue: false, used: new Set(), depth: 0}
+export const parseExpression = (source: string, {namespaces = {}, columns}: Known = {}): ParseResult => {
+  const state: State = {namespaces, columns, fields: new Set(), wholeRow: false, readsValue: false, used: new Set(), depth: 0}
   try {
     if (source.length > LIMITS.sourceChars)
       throw new Objection('EXPRESSION_SYNTAX', `An expression has at most ${LIMITS.sourceChars} characters`, 0)
@@ -36,8 +36,11 @@ export const parseExpression = (source: string, {namespaces = {}}: {namespaces?:
   }
 }
 
+/** `columns`: what the rows have, where that is known; another one is then refused at its place. */
+type Known = {namespaces?: Namespaces; columns?: readonly string[]}
 type State = {
   namespaces: Namespaces
+  columns: readonly string[] | undefined
   fields: Set<string>
   wholeRow: boolean
   readsValue: boolean
@@ -183,7 +186,10 @@ const readMember = (node: Of<'MemberExpression'>, state: State, scope: Scope) =>
   if (name !== null && FORBIDDEN_PROPERTIES.has(name)) throw refusal(node.property, `An expression may not read \`${name}\``)
   const {object} = node
   if (name !== null && object.type === 'Identifier' && !scope.has(object.name)) {
-    if (object.name === 'row') return void state.fields.add(name)
+    if (object.name === 'row') {
+      if (state.columns && !state.columns.includes(name)) throw refusal(node.property, `The file has no column "${name}"`)
+      return void state.fields.add(name)
+    }
     const members = object.name === 'helpers' ? HELPERS : Object.hasOwn(state.namespaces, object.name) && state.namespaces[object.name]
     if (members && !(members as readonly string[]).includes(name))
       throw refusal(node.property, `\`${object.name}\` has no function \`${name}\`; it has ${members.join(', ')}`)

@@ -6,17 +6,21 @@ export const positionAt = (source: string, offset: number): Position => {
   return {line: before.length, column: before.at(-1)!.length + 1}
 }
 
+/** Lines as QuickJS counts them: to it only \n ends one. */
+export const quickjsLines = (source: string): string[] => source.split('\n')
+
 /**
- * The topmost frame of a file in a stack of QuickJS's. Its columns count code points, and the source stands `linesBefore` lines
+ * The topmost frame of a file in a stack of QuickJS's. Its columns count code points, and the source stands `linesBefore` of its lines
  * down in the file as it was compiled.
  */
 export const positionInStack = (stack: string, file: string, source: string, linesBefore: number): Position | null => {
   const at = stack.split('\n').find(frame => frame.includes(`${file}:`))
   const found = at && /:(\d+):(\d+)\)?$/.exec(at.trim())
   if (!found) return null
-  const lines = source.split(/\r\n|[\n\r\u2028\u2029]/)
+  const lines = quickjsLines(source)
   const line = Math.min(Math.max(1, Number(found[1]) - linesBefore), lines.length)
   const text = lines[line - 1]!
-  const column = [...text].slice(0, Number(found[2]) - 1).join('').length + 1
-  return {line, column: Math.min(column, text.length + 1)}
+  const column = [...text].slice(0, Number(found[2]) - 1).join('').length
+  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0)
+  return positionAt(source, before + Math.min(column, text.length))
 }

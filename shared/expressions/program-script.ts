@@ -1,4 +1,5 @@
 import {LIMITS} from './limits.ts'
+import {quickjsLines} from './position.ts'
 import type {Program} from './protocol.ts'
 
 /** The name in stacks of the function that holds all of a program's expressions. */
@@ -13,7 +14,7 @@ export const programScript = (program: Program, refused: ReadonlySet<number>): {
   let script = `(($settle, $fail, $began, ${parameters(program)}) => (row, $out, $alone, $at) => {"use strict"; let $value, $chars = 0;\n`
   let line = 1
   program.expressions.forEach(({source, value}, index) => {
-    const more = source.split(/\r\n|[\n\r\u2028\u2029]/).length - 1
+    const more = quickjsLines(source).length - 1
     const text = refused.has(index) ? `undefined${'\n'.repeat(more)}` : source
     script += `try { if ($alone) $began($at, ${index}); const value = ${value === null ? 'undefined' : `row[${JSON.stringify(value)}]`}; $value = (\n`
     lines.push(line + 1)

@@ -19,6 +19,7 @@ export const prepareProgram = (given: Given, last: PreparedProgram | null) => {
 const prepare = (key: string, {expressions, libraries = [], context}: Given) => {
   const entries = Object.entries(expressions).map(([name, given]) => ({name, ...sourceOf(given)}))
   if (entries.length > LIMITS.expressions) throw new RangeError(`At most ${LIMITS.expressions} expressions are evaluated together`)
+  if (Object.hasOwn(expressions, '__proto__')) throw new RangeError('No expression is named __proto__')
   const text = context === undefined ? undefined : JSON.stringify(context)
   if (text !== undefined && text.length > LIMITS.contextChars)
     throw new RangeError(`The expression context has more than ${LIMITS.contextChars} characters`)

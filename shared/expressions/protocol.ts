@@ -30,9 +30,9 @@ export type FaultCode = 'EXPRESSION_TIMEOUT' | 'EXPRESSION_MEMORY' | 'EXPRESSION
 
 /**
  * A fault costs the runtime; `row` and `expression` say how far it was, -1 where that is not known. `certain`: nothing
- * that earlier rows left behind can be to blame.
+ * that earlier rows left behind can be to blame. `after`: the milliseconds the row had been running when it was ended.
  */
-export type Fault = {fault: FaultCode; row: number; expression: number; certain: boolean}
+export type Fault = {fault: FaultCode; row: number; expression: number; certain: boolean; after: number}
 
 /** `refused` when QuickJS does not load it; else what its exports are, and each example's result, as JSON. */
 export type Checked = {kinds: string; results: string[]; refused: {message: string; stack: string} | null}

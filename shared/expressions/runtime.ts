@@ -4,7 +4,7 @@ import {driverScript, hardenScript, helpersScript} from './builtin.ts'
 import {LIMITS} from './limits.ts'
 import {positionInStack} from './position.ts'
 import {expressionScript, PROGRAM_FILE, programScript} from './program-script.ts'
-import type {Checked, CompiledLibrary, Example, Head, Program, Refused} from './protocol.ts'
+import {type Checked, type CompiledLibrary, type Example, type Head, monotonicMilliseconds, type Program, type Refused} from './protocol.ts'
 import {demand, isFault, openInside} from './quickjs.ts'
 import {zoneOffset} from './zone-offset.ts'
 
@@ -47,17 +47,20 @@ export const openRuntime = async ({began, isOver}: Host) => {
     return answer
   }
 
-  /** Loads a library and runs its examples, each timed as a row. Answers the kinds of its exports, and what came out. */
+  /** Loads a library and runs its examples, each timed as a row, until their time is over. Answers the kinds of its exports, and what came out. */
   const check = (library: CompiledLibrary, examples: Example[]): Checked => {
     inside.call(driver.forget)
     const compiled = inside.tryEvaluate(libraryScript(library), fileOf(library))
     const loaded = 'stack' in compiled ? compiled : inside.tryCall(driver.load, compiled.value, helpers)
     if ('stack' in loaded && !isFault(loaded.message)) return {kinds: '{}', results: [], refused: loaded}
     const exported = demand(loaded)
-    const results = examples.map(({name, arguments: given}, index) => {
+    const results: string[] = []
+    const until = monotonicMilliseconds() + LIMITS.examplesMilliseconds
+    for (const [index, {name, arguments: given}] of examples.entries()) {
+      if (monotonicMilliseconds() > until) break
       began(index, 0)
-      return inside.textOf(inside.call(driver.call, inside.property(exported, name), inside.text(given)))
-    })
+      results.push(inside.textOf(inside.call(driver.call, inside.property(exported, name), inside.text(given))))
+    }
     const kinds = inside.textOf(inside.call(driver.kinds, exported))
     inside.release()
     return {kinds, results, refused: null}

@@ -1,7 +1,7 @@
 import {Worker} from 'node:worker_threads'
 import {Refusal} from '../errors.ts'
 import {LIMITS} from './limits.ts'
-import {type Answer, type Answers, type Fault, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
+import {type Answer, type Answers, type Fault, type FaultCode, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
 
 /** A thread with a sandbox in it, seen from outside: asked one thing at a time, and ended when a row does not end. */
 export type SandboxThread = ReturnType<typeof startThread>
@@ -12,36 +12,43 @@ const HARD_LIMIT = 1.75
 export const startThread = (milliseconds: number) => {
   const watch = new Float64Array(new SharedArrayBuffer(WATCH.length * 8))
   const worker = openWorker({watch, milliseconds})
-  const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
   let isAlive = true
   /** A thread that fails says why by its `error`; `exit` follows, and that is what everything waits for. */
   let failure: unknown
+  /** The request under way: answered by the thread, or by its end. */
+  let onMessage = (_: Answer) => {}
+  let onEnd = () => {}
   worker.on('error', error => (failure = error))
-  void ended.then(() => (isAlive = false))
+  worker.on('message', answer => onMessage(answer))
+  const ended = new Promise<void>(resolve =>
+    worker.once('exit', () => {
+      isAlive = false
+      onEnd()
+      resolve()
+    }),
+  )
 
   const ask = async <Kind extends Request['kind']>(request: Extract<Request, {kind: Kind}>): Promise<{answer: Answers[Kind]} | Fault> => {
-    if (!isAlive) return {fault: 'SANDBOX_UNAVAILABLE', row: -1, expression: -1, certain: true}
+    const asked = monotonicMilliseconds()
+    const spent = () => monotonicMilliseconds() - (watch[WATCH.since] || asked)
+    if (!isAlive) return {fault: 'SANDBOX_UNAVAILABLE', row: -1, expression: -1, certain: true, after: 0}
     worker.ref()
     watch.fill(-1)
     watch[WATCH.since] = 0
-    const asked = monotonicMilliseconds()
-    const answered = new Promise<Answer>(resolve => worker.once('message', resolve))
+    const {promise, resolve} = Promise.withResolvers<Answer>()
+    const died = (fault: FaultCode, after: number) => () =>
+      resolve({fault, row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain: true, after})
+    onMessage = resolve
+    onEnd = () => died('SANDBOX_UNAVAILABLE', spent())()
     worker.postMessage(request)
-    let overdue = false
     const left = () => (watch[WATCH.since] || asked + LIMITS.startMilliseconds) + milliseconds * HARD_LIMIT - monotonicMilliseconds()
     const watchdog = watchOver(left, milliseconds / 4, () => {
-      overdue = true
+      onEnd = died('EXPRESSION_TIMEOUT', spent())
+      // What it still answers comes from a thread that is going: the next request must not go there.
+      onMessage = () => {}
       void worker.terminate()
     })
-    const died = ended.then(
-      (): Fault => ({
-        fault: overdue ? 'EXPRESSION_TIMEOUT' : 'SANDBOX_UNAVAILABLE',
-        row: watch[WATCH.row]!,
-        expression: watch[WATCH.expression]!,
-        certain: true,
-      }),
-    )
-    const answer = await Promise.race([answered, died])
+    const answer = await promise
     watchdog.stop()
     worker.unref()
     return answer as {answer: Answers[Kind]} | Fault

@@ -35,12 +35,15 @@ export type Batch<Name extends string = string> = {
   seed: string
   /** The rows' numbers in their file; their places in `rows` when not given. */
   numbers?: readonly number[]
+  /** Heard before every crossing, and before every row of one that had a fault: `evaluate` then throws its reason. */
+  signal?: AbortSignal
 }
 
 /**
  * A place where expressions run: one thread with one QuickJS, for one run (or one caller) of one org. Calls wait for one another. A
  * fault costs the runtime, never the process: the batch is then run again row by row, the guilty row gets its error and every other its
- * value. Throws only `SANDBOX_UNAVAILABLE`, when no thread can be had. Close it when done; left open and idle it keeps no process alive.
+ * value. Throws only `SANDBOX_UNAVAILABLE`, when no thread can be had, and what the batch's signal is aborted with: rows that each take too
+ * long take twice their limit each. Close it when done; left open and idle it keeps no process alive.
  */
 export type Sandbox = {
   evaluate<Name extends string>(batch: Batch<Name>): Promise<Record<Name, Outcome>[]>
@@ -49,8 +52,11 @@ export type Sandbox = {
   close(): Promise<void>
 }
 
-export const openSandbox = ({rowMilliseconds = LIMITS.rowMilliseconds}: {rowMilliseconds?: number} = {}): Sandbox => {
-  const inside = openInside(rowMilliseconds)
+/** `onFault` is told of every fault as it happens: a batch has one for the crossing, and one for the row when it is run again. */
+type Options = {rowMilliseconds?: number; onFault?: (fault: Fault) => void}
+
+export const openSandbox = (options: Options = {}): Sandbox => {
+  const inside = openInside(options)
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const turn = last.then(work)
@@ -76,7 +82,7 @@ export const openSandbox = ({rowMilliseconds = LIMITS.rowMilliseconds}: {rowMill
 type Inside = ReturnType<typeof openInside>
 
 /** The thread behind a sandbox, replaced when it died, and which program it holds. */
-const openInside = (rowMilliseconds: number) => {
+const openInside = ({rowMilliseconds = LIMITS.rowMilliseconds, onFault}: Options) => {
   let thread: SandboxThread | null = null
   let held: PreparedProgram | null = null
 
@@ -86,7 +92,10 @@ const openInside = (rowMilliseconds: number) => {
       held = null
     }
     const answered = await thread.ask<Kind>(request)
-    if ('fault' in answered) held = null
+    if ('fault' in answered) {
+      held = null
+      onFault?.(answered)
+    }
     return answered
   }
 
@@ -131,6 +140,7 @@ const cross = async (inside: Inside, prepared: PreparedProgram, batch: Batch, pa
   const alone = numbers.length === 1
   const outcomes: Record<string, Outcome>[] = []
   while (outcomes.length < numbers.length) {
+    batch.signal?.throwIfAborted()
     await inside.hold(prepared)
     const head = {first: outcomes.length, width, numbers, clock: batch.clock, seed: batch.seed, alone}
     const answered = await inside.ask<'run'>({kind: 'run', rows, head})

@@ -62,7 +62,8 @@ const answer = async (request: Request): Promise<Answer> => {
     return await perform(request)
   } catch (error) {
     runtime = null
-    return {fault: codeOf(error), row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain: isCertain()}
+    const after = monotonicMilliseconds() - watch[WATCH.since]!
+    return {fault: codeOf(error), row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain: isCertain(), after}
   }
 }
 

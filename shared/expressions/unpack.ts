@@ -10,10 +10,11 @@ export const unpack = (prepared: PreparedProgram, text: string): Record<string, 
   const {ran, failed} = prepared
   const outcomes: Outcome[] = values.map(value => ({value}))
   for (const [at, index, code, message, stack] of errors) outcomes[at] = {error: prepared.errorOf(index, {code, message, stack})}
+  const isRun = ran.map(name => !Object.hasOwn(failed, name))
   const rows: Record<string, Outcome>[] = []
   for (let at = 0; at < outcomes.length; at += ran.length) {
     const row: Record<string, Outcome> = {...failed}
-    for (let index = 0; index < ran.length; index++) row[ran[index]!] ??= outcomes[at + index]!
+    for (let index = 0; index < ran.length; index++) if (isRun[index]) row[ran[index]!] = outcomes[at + index]!
     rows.push(row)
   }
   return rows

@@ -1,16 +1,22 @@
+import {randomBytes} from 'node:crypto'
 import {z} from 'zod'
 import type {DiscoveredModule} from '../crm/discovered.ts'
+import {parseExpression} from '../expressions/parse.ts'
 import {Cleaning} from '../imports/cleaning.ts'
-import {Flow} from './flow.ts'
+import {expressionsOf, Flow} from './flow.ts'
+import {namespacesOf, SnapshotLibrary} from './libraries.ts'
+import {extendLineage, Lineage} from './lineage.ts'
+import {layLookups, SnapshotLookup} from './lookups.ts'
 
 /** Readers of another build refuse a format above their own (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 1
+export const SNAPSHOT_FORMAT = 2
 
 const Field = z.object({
   apiName: z.string(),
   label: z.string(),
   type: z.string(),
   length: z.number().nullable(),
+  decimalPlaces: z.number().nullable().default(null),
   unique: z.boolean(),
   picklist: z.array(z.object({display: z.string(), actual: z.string()})),
 })
@@ -41,13 +47,28 @@ const SnapshotSource = z.object({
 })
 export type SnapshotSource = z.infer<typeof SnapshotSource>
 
-export const rowsToRead = ({rows, struck = 0}: SnapshotSource): number => rows - struck
+/** At most: which of the struck rows lie in the range is not known before they are read. */
+export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = rows}: RowRange = {}): number =>
+  Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
 
 const SnapshotModule = z.object({no: z.number(), apiName: z.string(), label: z.string(), fields: z.array(Field)})
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
-const SnapshotFlow = z.object({no: z.number(), sourceNo: z.number(), moduleNo: z.number(), flow: Flow})
+/** `searches`: by field, the number of the lookup that finds its record. */
+const SnapshotFlow = z.object({
+  no: z.number(),
+  sourceNo: z.number(),
+  moduleNo: z.number(),
+  flow: Flow,
+  searches: z.record(z.string(), z.number()).default({}),
+})
 export type SnapshotFlow = z.infer<typeof SnapshotFlow>
+
+/** Row numbers, both of them in it. */
+export const RowRange = z
+  .strictObject({from: z.int().min(1).optional(), to: z.int().min(1).optional()})
+  .refine(({from = 1, to = from}) => from <= to, 'The range ends before it begins')
+export type RowRange = z.infer<typeof RowRange>
 
 /** All a run needs to be run again to the letter, whatever becomes of the import, its files or the CRM's fields. */
 export const Snapshot = z.object({
@@ -56,28 +77,77 @@ export const Snapshot = z.object({
   takenAt: z.string(),
   sources: z.array(SnapshotSource),
   modules: z.array(SnapshotModule),
+  /** In the order they are run. */
   flows: z.array(SnapshotFlow),
+  lineage: Lineage,
+  /** The rows it was given; the others are passed over. */
+  rows: RowRange.optional(),
+  /** The last of the import's decisions that it knows; none where it is 0. */
+  decidedUpTo: z.number().default(0),
+  lookups: z.array(SnapshotLookup).default([]),
+  /** Those that its expressions call, with their sources: whoever publishes or removes one later changes nothing here. */
+  libraries: z.array(SnapshotLibrary).default([]),
+  /** The org's expression context. */
+  context: z.record(z.string(), z.json()).default({}),
 })
 export type Snapshot = z.infer<typeof Snapshot>
 
-type Taken = {connector: string; discovery: string; sources: SnapshotSource[]; flows: Flow[]; modules: Map<string, DiscoveredModule>}
+type Taken = {
+  connector: string
+  discovery: string
+  sources: SnapshotSource[]
+  flows: Flow[]
+  modules: Map<string, DiscoveredModule>
+  /** Of the run it carries on. */
+  before?: Lineage | null
+  rows?: RowRange | undefined
+  decidedUpTo?: number
+  libraries?: SnapshotLibrary[]
+  context?: Snapshot['context']
+}
 
-/** Numbers its sources, modules and flows once; the run's tables name them by these. */
-export const takeSnapshot = ({connector, discovery, sources, flows, modules}: Taken): Snapshot => {
+/** Modules and flows keep their numbers through a chain; the runs' tables name them by these. */
+export const takeSnapshot = ({
+  connector,
+  discovery,
+  sources,
+  flows,
+  modules,
+  before = null,
+  rows,
+  decidedUpTo = 0,
+  ...given
+}: Taken): Snapshot => {
+  const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: randomBytes(16).toString('hex')}
+  const lineage = {...extendLineage(before, {flows, sources}), clock, seed}
+  const {lookups, searches} = layLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]
   return {
     connector,
     discovery,
     takenAt: new Date().toISOString(),
     sources,
-    modules: names.map((name, at) => shapeModule(modules.get(name)!, at + 1, flows)),
+    modules: names.map(name => shapeModule(modules.get(name)!, lineage.modules.indexOf(name) + 1, flows)),
     flows: flows.map((flow, at) => ({
-      no: at + 1,
+      no: lineage.flows.findIndex(({id}) => id === flow.id) + 1,
       sourceNo: sources.find(({id}) => id === flow.sourceId)!.no,
-      moduleNo: names.indexOf(flow.module) + 1,
+      moduleNo: lineage.modules.indexOf(flow.module) + 1,
       flow,
+      searches: searches[at]!,
     })),
+    lineage,
+    ...(rows && {rows}),
+    decidedUpTo,
+    lookups,
+    ...usedIn(flows, given),
   }
+}
+
+/** Expressions are the only ones to ask for these. */
+const usedIn = (flows: Flow[], {libraries = [], context = {}}: Pick<Taken, 'libraries' | 'context'>) => {
+  const parsed = flows.flatMap(expressionsOf).map(source => parseExpression(source, {namespaces: namespacesOf(libraries)}))
+  const used = new Set(parsed.flatMap(result => (result.ok ? result.parsed.namespaces : [])))
+  return {libraries: libraries.filter(({namespace}) => used.has(namespace)), context: parsed.length ? context : {}}
 }
 
 const shapeModule = ({apiName, label, fields}: DiscoveredModule, no: number, flows: Flow[]): SnapshotModule => {
@@ -90,6 +160,9 @@ const shapeModule = ({apiName, label, fields}: DiscoveredModule, no: number, flo
     label,
     fields: fields
       .filter(field => used.has(field.apiName))
-      .map(({apiName, label, type, length, unique, picklist}) => ({apiName, label, type, length, unique: unique !== null, picklist})),
+      .map(({apiName, label, type, length, decimalPlaces, unique, picklist}) => ({
+        ...{apiName, label, type, length, decimalPlaces, picklist},
+        unique: unique !== null,
+      })),
   }
 }

@@ -1,49 +1,88 @@
-import type {DiscoveredField} from '../crm/discovered.ts'
+import {type Conversion, type Converted, type FieldShape, invalid, type Refused, type Rules, taken, tooLong} from './converted.ts'
+import {convertDate, convertMoment, convertTime} from './dates.ts'
+import {keepsDigits, numberIn, roundTo} from './numbers.ts'
+import {convertChoice, convertChoices} from './picklist.ts'
 
-/** What of a field the conversion needs; a run's snapshot keeps just this. */
-export type FieldShape = Pick<DiscoveredField, 'apiName' | 'type' | 'length' | 'picklist'>
-
-export type Converted = {ok: true; value: unknown} | {ok: false; code: 'INVALID_VALUE' | 'TOO_LONG' | 'NOT_IN_PICKLIST'; message: string}
+export type {Converted, FieldShape, Rules} from './converted.ts'
 
 /** The clear token: a cell that says "empty this field". */
 export const CLEAR = '\\N'
 
-/** A non-empty cell as the CRM takes it for this field, or why not. Nothing ambiguous is guessed: dates and times are ISO 8601 here. */
-export const convert = (text: string, field: FieldShape): Converted => {
+const noRules: Rules = {}
+
+/** A non-empty cell as the CRM takes it for this field, or why not. Nothing ambiguous is guessed. Source of the formats: wire reference 4.3. */
+export const convert = (text: string, field: FieldShape, rules: Rules = noRules): Converted => {
   const conversion = CONVERSIONS[field.type]
-  return conversion ? conversion(text.trim(), field) : convertText(text, field)
+  return conversion ? conversion(text.trim(), field, rules) : convertText(text, field, rules)
 }
 
-type Conversion = (text: string, field: FieldShape) => Converted
+/** How a `Date` of the sandbox, whose clock is UTC, says a day. */
+const MIDNIGHT = /T00:00:00\.000Z$/
 
-const ok = (value: unknown): Converted => ({ok: true, value})
-const invalid = ({apiName}: FieldShape, expected: string): Converted => ({
-  ok: false,
-  code: 'INVALID_VALUE',
-  message: `${apiName} takes ${expected}`,
-})
-
-const convertText: Conversion = (text, field) =>
-  field.length && text.length > field.length
-    ? {ok: false, code: 'TOO_LONG', message: `${field.apiName} takes at most ${field.length} characters; this cell has ${text.length}`}
-    : ok(text)
-
-const convertInteger: Conversion = (text, field) => {
-  const value = Number(text)
-  if (!/^[+-]?\d+$/.test(text) || !Number.isSafeInteger(value)) return invalid(field, 'a whole number without separators')
-  return ok(value)
+/** What an expression gave, which may be more than text: numbers, booleans, lists and links are taken as they are. */
+export const convertValue = (value: unknown, field: FieldShape, rules: Rules = noRules): Converted => {
+  if (typeof value === 'string') return convert(field.type === 'date' ? value.replace(MIDNIGHT, '') : value, field, rules)
+  if (typeof value === 'boolean') return field.type === 'boolean' ? taken(value) : convert(String(value), field, rules)
+  if (typeof value === 'number') return convert(String(value), field, rules)
+  if (Array.isArray(value) && field.type === 'multiselectpicklist' && value.every(one => typeof one === 'string'))
+    return convertChoices(JSON.stringify(value), field, rules)
+  if (LINKS.has(field.type) && typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string')
+    return convertLink(value.id, field, rules)
+  return invalid(field, 'a plain value: text, a number, true or false')
 }
 
-/** Kept as text: the CRM's own long numbers pass 2^53 and are read as strings. Source: wire reference 4.3. */
-const convertLong: Conversion = (text, field) =>
-  /^[+-]?\d{1,19}$/.test(text) ? ok(text) : invalid(field, 'a whole number of at most 19 digits')
+const convertText: Conversion = (text, field) => (field.length && text.length > field.length ? tooLong(field, text.length) : taken(text))
 
-const convertDecimal: Conversion = (text, field) => {
-  const value = Number(text)
-  if (!/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(value)) {
-    return invalid(field, 'a number with a point as the decimal mark and no separators')
+/** The digits of what looks like a number in this column, or why not. */
+const digitsOf = (text: string, field: FieldShape, {reading}: Rules, expected: string): string | Refused => {
+  const digits = numberIn(text, reading)
+  if (digits === null) return invalid(field, expected)
+  if (digits === 'ambiguous') {
+    const message = `${field.apiName} takes a number, and this one can be read in two ways: choose the column's decimal mark`
+    return {ok: false, code: 'AMBIGUOUS_VALUE', message}
   }
-  return ok(value)
+  if (reading?.as === 'text' && /^[+-]?0\d/.test(digits)) return invalid(field, 'a number, which would lose the zeros that were to be kept')
+  const whole = digits.replace(/^[+-]?0*/, '').search(/[.e]|$/i)
+  return field.length && whole > field.length ? tooLong(field, whole, 'digits') : digits
+}
+
+const convertInteger: Conversion = (text, field, rules) => {
+  const digits = digitsOf(text, field, rules, 'a whole number')
+  if (typeof digits !== 'string') return digits
+  const value = Number(digits)
+  return /^[+-]?\d+$/.test(digits) && Number.isSafeInteger(value) ? taken(value || 0) : invalid(field, 'a whole number')
+}
+
+/** Kept as text: the CRM's own long numbers pass 2^53 and are read as strings. */
+const convertLong: Conversion = (text, field, rules) => {
+  const expected = 'a whole number of at most 19 digits'
+  const digits = digitsOf(text, field, rules, expected)
+  if (typeof digits !== 'string') return digits
+  const [, sign = '', number] = /^([+-]?)0*(\d{1,19})$/.exec(digits) ?? []
+  if (number === undefined) return invalid(field, expected)
+  return taken(sign === '-' && number !== '0' ? `-${number}` : number)
+}
+
+const convertDecimal: Conversion = (text, field, rules) => {
+  const expected = 'a number'
+  const digits = digitsOf(text, field, rules, expected)
+  if (typeof digits !== 'string') return digits
+  const places = field.decimalPlaces ?? null
+  if (!Number.isFinite(Number(digits))) return invalid(field, expected)
+  if (rules.reading?.as !== 'number' && !keepsDigits(digits, places))
+    return invalid(field, 'a number, and this one has more digits than a number keeps')
+  return taken(roundTo(digits, places))
+}
+
+/** A sign of the currency, or per cent, around what a file has: it says what the field is, not how much. */
+const convertAmount =
+  (sign: RegExp): Conversion =>
+  (text, field, rules) =>
+    convertDecimal(rules.reading ? withoutSign(text, sign) : text, field, rules)
+
+const withoutSign = (text: string, sign: RegExp) => {
+  if (sign.test(text.slice(-1))) return text.slice(0, -1).trimEnd()
+  return sign.test(text.slice(0, 1)) ? text.slice(1).trimStart() : text
 }
 
 const WORDS = new Map([
@@ -57,74 +96,44 @@ const WORDS = new Map([
 
 const convertBoolean: Conversion = (text, field) => {
   const value = WORDS.get(text.toLowerCase())
-  return value === undefined ? invalid(field, 'true or false (also yes, no, 1, 0)') : ok(value)
+  return value === undefined ? invalid(field, 'true or false (also yes, no, 1, 0)') : taken(value)
 }
 
-const isDay = (text: string) => {
-  const at = new Date(`${text}T00:00:00Z`)
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text)
-}
-
-const convertDate: Conversion = (text, field) => (isDay(text) ? ok(text) : invalid(field, 'a date as YYYY-MM-DD'))
-
-const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d+)?(Z|[+-]\d\d:?\d\d)$/
-
-const convertMoment: Conversion = (text, field) => {
-  const [, day, time, seconds = ':00', zone] = MOMENT.exec(text) ?? []
-  if (!day || !isDay(day) || Number.isNaN(new Date(`${day}T${time}${seconds}Z`).getTime())) {
-    return invalid(field, 'a moment as YYYY-MM-DDThh:mm:ss with its offset from UTC')
-  }
-  const offset = zone === 'Z' ? '+00:00' : zone!.includes(':') ? zone! : `${zone!.slice(0, 3)}:${zone!.slice(3)}`
-  return ok(`${day}T${time}${seconds}${offset}`)
-}
-
-const convertEmail: Conversion = (text, field) => (isEmail(text) ? convertText(text, field) : invalid(field, 'an e-mail address'))
+const convertEmail: Conversion = (text, field, rules) =>
+  isEmail(text) ? convertText(text, field, rules) : invalid(field, 'an e-mail address')
 
 /** Something, an @ and a host with a point inside, without blanks. In one pass: a cell may have a million characters. */
 const isEmail = (text: string) => {
   const at = text.indexOf('@')
-  return at > 0 && at === text.lastIndexOf('@') && !/\s/.test(text) && text.slice(at + 2, -1).includes('.')
+  return at > 0 && at === text.lastIndexOf('@') && !/[\s,;<>()]/.test(text) && text.slice(at + 2, -1).includes('.')
 }
 
-/** Exact, then by what people see, then whatever the case: the CRM would store a stranger silently. Source: wire reference, trap T7. */
-const choose = (text: string, {picklist}: FieldShape) => {
-  const folded = text.toLowerCase()
-  return (
-    picklist.find(({actual}) => actual === text) ??
-    picklist.find(({display}) => display === text) ??
-    picklist.find(({actual, display}) => [actual, display].some(name => name.toLowerCase() === folded))
-  )
+const convertWebsite: Conversion = (text, field, rules) => {
+  const host = text.replace(/^(https?|ftp):\/\//i, '')
+  const at = host.indexOf('.')
+  const isAddress = at > 0 && at < host.length - 1 && !/\s/.test(host) && !host.slice(0, at).includes('/')
+  return isAddress ? convertText(text, field, rules) : invalid(field, 'a web address')
 }
 
-const convertChoice: Conversion = (text, field) => {
-  const choice = choose(text, field)
-  return choice ? ok(choice.actual) : {ok: false, code: 'NOT_IN_PICKLIST', message: `${field.apiName} does not list this value`}
-}
+const convertLink: Conversion = (text, field) => (/^\d{10,25}$/.test(text) ? taken({id: text}) : invalid(field, "a record's id"))
 
-/** Up to the first that is not listed. */
-const convertChoices: Conversion = (text, field) => {
-  const chosen = new Set<string>()
-  for (const part of new Set(text.split(';').map(part => part.trim()))) {
-    const choice = part === '' ? null : choose(part, field)
-    if (choice === undefined) return {ok: false, code: 'NOT_IN_PICKLIST', message: `${field.apiName} does not list one of these values`}
-    if (choice) chosen.add(choice.actual)
-  }
-  return ok([...chosen])
-}
-
-const convertLink: Conversion = (text, field) => (/^\d{10,25}$/.test(text) ? ok({id: text}) : invalid(field, "a record's id"))
+/** Links to people. An e-mail address is looked up among the CRM's users before it gets here. */
+export const USERS = new Set(['ownerlookup', 'userlookup'])
+export const LINKS = new Set(['lookup', ...USERS])
 
 const CONVERSIONS: Record<string, Conversion> = {
   integer: convertInteger,
   bigint: convertLong,
   long: convertLong,
   double: convertDecimal,
-  percent: convertDecimal,
-  currency: convertDecimal,
+  percent: convertAmount(/%/),
+  currency: convertAmount(/\p{Sc}/u),
   boolean: convertBoolean,
   date: convertDate,
   datetime: convertMoment,
+  time: convertTime,
   email: convertEmail,
+  website: convertWebsite,
   picklist: convertChoice,
   multiselectpicklist: convertChoices,
   lookup: convertLink,

@@ -14,29 +14,40 @@ export const cleaned = (table: Table, steps: Cleaning): Table => {
   const issues = cleaningIssues(steps, table.columns)
   if (issues.length) throw new Refusal('INVALID', `The cleaning does not fit the file: ${issues[0]!.message}`, {issues})
   const columns = [...table.columns]
-  const apply = steps.map(step => stepOver(columns, step))
-  return {columns, rows: cleanRows(table.rows, apply)}
+  const made = steps.map(step => stepOver(columns, step))
+  return {columns, rows: cleanRows(table.rows, made)}
 }
 
-async function* cleanRows(rows: Table['rows'], apply: Apply[]): Table['rows'] {
-  for await (const chunk of rows) yield chunk.map(row => clean(row, apply))
-}
-
-const clean = (row: Row, apply: Apply[]): Row => {
-  const cells = [...row.cells]
-  const made: Row = {...row, cells, read: row.cells}
-  for (const step of apply) {
-    const struck = step(made)
-    if (struck !== undefined) return {...made, struck}
+async function* cleanRows(rows: Table['rows'], steps: Step[]): Table['rows'] {
+  for await (const chunk of rows) {
+    const made: Row[] = chunk.map(row => ({...row, cells: [...row.cells], read: row.cells}))
+    let left = made
+    for (const step of steps) {
+      await step(left)
+      left = left.filter(({struck}) => struck === undefined)
+    }
+    yield made
   }
-  return made
 }
 
-/** Changes the row's cells in place, or says why it is struck. */
+/** Changes the cells of a chunk's rows in place, or says of some why they are struck. Is given those that no step before it struck. */
+type Step = (rows: Row[]) => void | Promise<void>
+/** The same for one row. */
 type Apply = (row: Row) => string | undefined
 
+const toEach =
+  (apply: Apply): Step =>
+  rows => {
+    for (const row of rows) {
+      const struck = apply(row)
+      if (struck !== undefined) row.struck = struck
+    }
+  }
+
 /** `columns` grows by those that are split off. */
-const stepOver = (columns: string[], step: CleaningStep): Apply => {
+const stepOver = (columns: string[], step: CleaningStep): Step => toEach(applying(columns, step))
+
+const applying = (columns: string[], step: CleaningStep): Apply => {
   const places = (names?: string[]) => (names ? names.map(name => columns.indexOf(name)) : columns.map((_, at) => at))
   switch (step.step) {
     case 'trim':

@@ -1,10 +1,22 @@
 /** `label` is the module's name as the connection names it. */
 export type Module = {apiName: string; label: string}
 
-export type Outcome = 'created' | 'updated' | 'inherited' | 'skipped' | 'refused' | 'failed' | 'unanswered' | 'planned' | 'lookup'
+export type Outcome =
+  | 'created'
+  | 'updated'
+  | 'inherited'
+  | 'skipped'
+  | 'refused'
+  | 'failed'
+  | 'unanswered'
+  | 'planned'
+  | 'would_ask'
+  | 'lookup'
 
 export type OutcomeEntry = {
   module: string
+  /** Tells two flows apart that write one module. */
+  flow?: number
   outcome: Outcome
   recordId: string | null
   code: string | null
@@ -33,6 +45,7 @@ const ranks: Record<Outcome, number> = {
   inherited: 3,
   skipped: 4,
   planned: 5,
+  would_ask: 5,
   lookup: 5,
 }
 const noAnswer = 'The CRM did not answer, so this may or may not have been written'

@@ -1,31 +1,65 @@
 import {randomUUID} from 'node:crypto'
-import {createReadStream} from 'node:fs'
-import {open, rm} from 'node:fs/promises'
+import {type FileHandle, open, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
-import type {Readable} from 'node:stream'
+import {Readable} from 'node:stream'
+
+const pieceBytes = 128 * 1024
 
 export type Spooled = {
-  path: string
   bytes: number
-  open(): Readable
-  remove(): Promise<void>
+  /** From the beginning, as often as it is asked for; null after `close`. */
+  open(): Readable | null
+  /** The space is given back when the last stream of it has ended. */
+  close(): Promise<void>
 }
 
-/** Writes the whole of it to a temporary file first, so that what fails half-way can still be answered as a failure. A failure leaves no file. */
+/**
+ * Writes the whole of it to disk first, so that what fails half-way can still be answered as a failure. The file has no name from its
+ * beginning on: whatever becomes of it or of this process, nothing is left behind.
+ */
 export const spool = async (chunks: AsyncIterable<Uint8Array>, {directory = tmpdir()}: {directory?: string} = {}): Promise<Spooled> => {
   const path = join(directory, `lading-${randomUUID()}`)
-  const remove = () => rm(path, {force: true})
+  const file = await open(path, 'wx+', 0o600)
+  let bytes = 0
   try {
-    await using file = await open(path, 'wx', 0o600)
-    let bytes = 0
+    await rm(path)
     for await (const chunk of chunks) {
       await file.writeFile(chunk)
       bytes += chunk.length
     }
-    return {path, bytes, open: () => createReadStream(path), remove}
   } catch (error) {
-    await remove()
+    await file.close()
     throw error
+  }
+  let [readers, closed] = [0, false]
+  const endIfOver = async () => {
+    if (closed && readers === 0) await file.close()
+  }
+  return {
+    bytes,
+    open: () => {
+      if (closed) return null
+      readers++
+      return Readable.from(readAll(file), {objectMode: false}).once('close', () => {
+        readers--
+        void endIfOver()
+      })
+    },
+    close: async () => {
+      if (closed) return
+      closed = true
+      await endIfOver()
+    },
+  }
+}
+
+/** Not a stream of the file's own: destroyed half-way, that would close the file under all the others. */
+async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
+  for (let at = 0; ; ) {
+    const {bytesRead, buffer} = await file.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    yield buffer.subarray(0, bytesRead)
   }
 }

@@ -1,4 +1,5 @@
 import {isDeepStrictEqual} from 'node:util'
+import {z} from 'zod'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteLibrary, findLibrary, findVersion, insertVersion, type LibraryRow, lockLibrary} from '../../sql/libraries.ts'
 import {Refusal} from '../errors.ts'
@@ -42,7 +43,8 @@ export const restoreLibrary = async (
   const version = await findVersion(db, {library: library.id, versionNumber})
   if (!version) throw new Refusal('NOT_FOUND', 'This library has no such version')
   assertPublishes(publisher, library)
-  const published = PublishedLibrary.parse(version)
+  const {data: published, error} = PublishedLibrary.safeParse(version)
+  if (error) throw new Refusal('LIBRARY_LOAD', `Version ${versionNumber} was published by other rules: ${z.prettifyError(error)}`)
   await assertLoads(named.namespace, published)
   return publishLoaded(db, publisher, named, {...published, restoredFrom: versionNumber, library: library.id})
 }

@@ -4,6 +4,7 @@ import {findRegistryVersion} from '../../sql/registry.ts'
 import {Refusal} from '../errors.ts'
 import {prepareLibraries, publishPrepared} from '../libraries/bundle.ts'
 import {PublishedLibrary} from '../libraries/library.ts'
+import {findRepeated} from './annotation.ts'
 import type {Author, Change} from './change.ts'
 import {annotationsOf, diffRegistry} from './diff.ts'
 import {type Registry, RegistryDocument} from './document.ts'
@@ -15,10 +16,19 @@ import {type Told, tellVersions} from './version.ts'
 
 const parts = z.array(z.record(z.string(), z.json())).max(200)
 
+/** Two of one name would be two versions made by one push, the first for nobody. */
+const Libraries = z
+  .array(PublishedLibrary)
+  .max(100)
+  .superRefine((libraries, context) => {
+    for (const at of findRepeated(libraries.map(({manifest}) => manifest.namespace)))
+      context.addIssue({code: 'custom', path: [at, 'manifest', 'namespace'], message: 'Another library of the bundle has this namespace'})
+  })
+
 /** What an org's configuration repository pushes. */
 export const Bundle = z.strictObject({
   registry: RegistryDocument.optional(),
-  libraries: z.array(PublishedLibrary).max(100).optional(),
+  libraries: Libraries.optional(),
   templates: parts.optional(),
 })
 export type Bundle = z.output<typeof Bundle>

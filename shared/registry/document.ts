@@ -57,12 +57,15 @@ export type Registry = {
   fields: Record<string, Annotation[]>
 }
 
+/** Counted before it is looked into, as lists are. */
+const byName = z.record(z.string(), z.unknown()).refine(parts => Object.keys(parts).length <= mostModules, `At most ${mostModules} names`)
+
 const Outer = z.strictObject({
   version: z.int().min(0).optional(),
   settings: z.unknown(),
-  writing: z.record(z.string(), z.unknown()),
+  writing: byName,
   modules: z.array(z.unknown()).max(mostModules),
-  fields: z.record(z.string(), z.unknown()),
+  fields: byName,
 })
 
 /**

@@ -64,8 +64,9 @@ export const replaceAnnotations = (db: Pool, author: Author, asked: Asked & Name
 
 /** The module with its annotations as they are; `held` is the registry with the module in it, should it be annotated now. */
 const openSet = async (tx: Tx, org: string, registry: Registry, {module: name, connector}: Named) => {
-  const known = chooseModule(await findModules(tx, org, registry), {name, connector})
-  const [held, {key}] = curate(registry, known)
+  const everything = await findModules(tx, org, registry)
+  const known = chooseModule(everything, {name, connector})
+  const [held, {key}] = curate(registry, known, everything)
   const set = annotationsOf(held, key)
   const {all} = await fieldNames(tx, known)
   const annotated = new Set(set.map(({apiName}) => apiName))

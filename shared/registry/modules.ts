@@ -7,7 +7,7 @@ import type {Author} from './change.ts'
 import {annotationsOf, usualModule} from './diff.ts'
 import {type ModuleValue, mostModules, type Registry, type RegistryModule} from './document.ts'
 import {type Asked, editRegistry} from './edit.ts'
-import {chooseModule, findModules, type Known, newKey} from './name.ts'
+import {chooseModule, type Everything, findModules, type Known, newKey} from './name.ts'
 
 /** A module as `config/modules` tells it. One that nobody curated has no key and no place yet. */
 export const describeModule = ({connectorId, apiName, curated, discovered}: Known) => ({
@@ -28,9 +28,10 @@ type Named = {module: string; connector?: string | undefined}
 
 export const patchModule = (db: Pool, author: Author, asked: Asked & Named, patch: ModulePatch) =>
   editRegistry(db, author, asked, async (registry, tx) => {
-    const known = chooseModule(await findModules(tx, author.org, registry), {name: asked.module, connector: asked.connector})
+    const everything = await findModules(tx, author.org, registry)
+    const known = chooseModule(everything, {name: asked.module, connector: asked.connector})
     await assertFields(tx, known, patch, annotationsOf(registry, known.curated?.key ?? ''))
-    const [held, curated] = curate(registry, known)
+    const [held, curated] = curate(registry, known, everything)
     const module = {...curated, ...dropUndefined(patch)}
     // Nothing said about a module nobody curated is no word about it.
     if (Object.keys(patch).length === 0) return {registry, known}
@@ -46,7 +47,7 @@ export const orderModules = (db: Pool, author: Author, asked: Asked & {modules: 
     if (repeated >= 0) throw invalid([{code: 'custom', path: ['modules', repeated], message: 'This module is named above already'}])
     let held = registry
     const named = first.map(known => {
-      const [next, curated] = curate(held, known)
+      const [next, curated] = curate(held, known, everything)
       held = next
       return curated
     })
@@ -57,15 +58,17 @@ export const orderModules = (db: Pool, author: Author, asked: Asked & {modules: 
   })
 
 /** The registry with this module in it, last in order where it is new, and the module. */
-export const curate = (registry: Registry, {connectorId, apiName, curated}: Known): [Registry, RegistryModule] => {
+export const curate = (registry: Registry, known: Known, {modules}: Pick<Everything, 'modules'>): [Registry, RegistryModule] => {
+  const {connectorId, apiName, curated} = known
   if (curated) return [registry, curated]
   if (registry.modules.length >= mostModules)
     throw new Refusal('INVALID', `An org curates at most ${mostModules} modules`, {
       issues: [{code: 'too_big', path: [], message: `At most ${mostModules} modules`}],
     })
   const order = (registry.modules.at(-1)?.order ?? 0) + 1
+  const others = modules.flatMap(one => (one === known ? [] : [one.apiName]))
   const module: RegistryModule = {
-    ...{key: newKey(registry, apiName), apiName, connectorId, order},
+    ...{key: newKey(registry, apiName, others), apiName, connectorId, order},
     ...{...usualModule, uniqueFields: [], exclusions: [], seedMappings: []},
   }
   return [{...registry, modules: [...registry.modules, module]}, module]

@@ -57,14 +57,17 @@ export const assertOwn = (connections: Connections, id: string) => {
   if (!connections.some(connection => connection.id === id)) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
 }
 
-/** A key nobody has yet, from the API name: `Order_Lines` is `order_lines`, and of a second connection `order_lines_2`. */
-export const newKey = ({modules}: Registry, apiName: string): string => {
+/**
+ * A key nobody has yet, from the API name: `Order_Lines` is `order_lines`, and of a second connection `order_lines_2`. Nor is it the API
+ * name of any of the `others`, which would be called by it no more.
+ */
+export const newKey = ({modules}: Registry, apiName: string, others: readonly string[]): string => {
   const plain = apiName
     .toLowerCase()
     .replaceAll(/[^a-z0-9_-]/g, '_')
     .slice(0, 90)
   const base = /^[a-z]/.test(plain) ? plain : `m_${plain}`
-  const taken = new Set(modules.map(({key}) => key))
+  const taken = new Set([...modules.map(({key}) => key), ...others])
   for (let n = 1; ; n++) {
     const key = n === 1 ? base : `${base}_${n}`
     if (!taken.has(key)) return key

@@ -8,8 +8,8 @@ import {cancelled} from './stop.ts'
  * The run writes no more rows. The service's own engine ends it then; an outside engine is told by its next call and closes it. One that
  * has not been heard of for its lease will not: its run is ended here.
  */
-export const cancelRun = async (db: Pool, {no, org, id, engine}: Pick<Run, 'no' | 'org' | 'id' | 'engine'>) => {
-  await writeStop(db, {run: no, stop: cancelled})
+export const cancelRun = async (db: Pool, {no, org, id, engine, dryRun}: Pick<Run, 'no' | 'org' | 'id' | 'engine' | 'dryRun'>) => {
+  await writeStop(db, {run: no, stop: cancelled({engine, dryRun})})
   if (engine !== 'outside') return
   await db.transaction(async tx => {
     const run = await lockStanding(tx, org, id)

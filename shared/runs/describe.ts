@@ -1,4 +1,4 @@
-import {countAt, type Outcome} from '../../sql/run-log.ts'
+import {countAt, filteredAt, type Outcome} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import {rowsToRead, type Snapshot} from '../flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
@@ -19,10 +19,13 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     state: run.state,
     engine: run.engine,
     dryRun: run.dryRun,
+    retryOf: run.retryOf,
+    rows: snapshot?.rows ?? null,
     declaredRows: run.declaredRows,
     rowsPerRun: run.rowsLimit,
     rowsWritten: run.counted,
     counts,
+    questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),
     stop: run.stop,
     pause: run.pause,
@@ -34,13 +37,16 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
   }
 }
 
-const countsOf = ({counts}: Run, module: number) =>
-  Object.fromEntries(FINAL.map(outcome => [outcome, counts[countAt(module, outcome)] ?? 0]))
+/** `filtered`: rows that a flow's filter kept back; the log says nothing of them. */
+const countsOf = ({counts}: Run, module: number) => ({
+  ...Object.fromEntries(FINAL.map(outcome => [outcome, counts[countAt(module, outcome)] ?? 0])),
+  filtered: counts[filteredAt(module)] ?? 0,
+})
 
 /** Rows of all flows together; `etaSeconds` from the rate since the start, null before anything is done. */
-const progressOf = ({counts, startedAt, endedAt}: Run, {flows, sources}: Pick<Snapshot, 'flows' | 'sources'>) => {
+const progressOf = ({counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
   const done = counts.reduce((sum, count) => sum + count, 0)
-  const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!), 0)
+  const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null
   const etaSeconds = rowsPerSecond === null || endedAt ? null : Math.max(0, total - done) / rowsPerSecond

@@ -1,22 +1,45 @@
-import type {Db} from '../../sql/database.ts'
-import {type LogEntry, listLog, OUTCOMES, PHASES} from '../../sql/run-log.ts'
+import type {Db, Hot} from '../../sql/database.ts'
+import {type LogEntry, OUTCOMES, PHASES, readLogPage} from '../../sql/run-log.ts'
+import {LOG_LIST, listSegments} from '../../sql/segments.ts'
+import type {Config} from '../config.ts'
 import {readCursor, writeCursor} from '../cursor.ts'
-import type {KeyRing} from '../secrets.ts'
+import type {Storage} from '../storage.ts'
 import type {FoundRun} from './find.ts'
 import type {RunNames} from './names.ts'
+import {itemsOf, linesPerSegment, readLines} from './segment.ts'
 
-type Page = {limit: number; cursor: string | undefined}
+type Place = {db: Db; hot: Hot; storage: Storage}
+type Page = {limit: number; cursor?: string | undefined}
+type After = {run: number; after: number; limit: number}
 
-/** One page of a run's log, in seq order. */
-export const readLog = async (db: Db, keys: KeyRing, {run, names}: FoundRun, {limit, cursor}: Page) => {
+/** One page of a run's log, in seq order. A cursor names the last seq and nothing of where it lies, so it is good on both sides of a move. */
+export const readLog = async (tools: Place & {config: Pick<Config, 'SECRETS_KEYS'>}, {run, names}: FoundRun, {limit, cursor}: Page) => {
+  const keys = tools.config.SECRETS_KEYS
   const list = `log ${run.id}`
   const after = Number(readCursor(keys, list, cursor) ?? 0)
-  const page = await listLog(db, {run: run.no, after, limit: limit + 1})
+  const page = await readEntries(tools, {run: run.no, after, limit: limit + 1})
   const last = page.length > limit ? page[limit - 1] : undefined
   return {
     records: page.slice(0, limit).map(entry => describeEntry(entry, names)),
     nextCursor: last ? writeCursor(keys, list, last.seq) : null,
   }
+}
+
+/** At most `limit` entries after a seq, wherever they are. */
+export const readEntries = async (place: Place, asked: After): Promise<LogEntry[]> =>
+  (await readLogPage(place.hot, asked)) ?? (await readMoved(place, asked))
+
+/** Segments are of one size and without gaps, so the last page costs what the first does. */
+const readMoved = async ({db, storage}: Place, {run, after, limit}: After): Promise<LogEntry[]> => {
+  const most = Math.ceil(limit / linesPerSegment) + 1
+  const segments = await listSegments(db, {run, list: LOG_LIST, from: after + 1, limit: most})
+  const entries: LogEntry[] = []
+  for (const segment of segments) {
+    if (entries.length >= limit) break
+    const skip = Math.max(0, after + 1 - segment.first)
+    entries.push(...itemsOf<LogEntry>(await readLines(storage, segment), {skip, count: limit - entries.length}))
+  }
+  return entries
 }
 
 /** A run log entry in the specification's words. */

@@ -3,7 +3,7 @@ import {listNames, numberName} from '../../sql/outside-runs.ts'
 import {findSnapshot} from '../../sql/run-snapshots.ts'
 import type {Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
-import {Snapshot} from '../flows/snapshot.ts'
+import {SNAPSHOT_FORMAT, Snapshot} from '../flows/snapshot.ts'
 
 /** How a run's log and counts name its modules and flows. */
 export type RunNames = {flows: {no: number; id: string}[]; modules: {no: number; apiName: string}[]}
@@ -38,8 +38,10 @@ export const numberFlow = async (tx: Tx, {run, flow}: {run: number; flow: string
   return no
 }
 
-const readSnapshot = async (db: Db, no: number): Promise<Snapshot> => {
+export const readSnapshot = async (db: Db, no: number): Promise<Snapshot> => {
   const stored = await findSnapshot(db, no)
   if (!stored) throw new Error(`Snapshot ${no} is gone`)
+  if (stored.format > SNAPSHOT_FORMAT)
+    throw new Refusal('FROM_FUTURE', 'A newer version of this service started this run: this one cannot read what it is of. Update it')
   return Snapshot.parse(stored.document)
 }

@@ -8,7 +8,7 @@ import {limitStop} from './stop.ts'
 export const ProgressBody = z.strictObject({
   rowsWritten: z.int().min(0).max(1_000_000_000).optional(),
   done: z.boolean().default(false),
-  outcome: z.string().max(200).optional(),
+  outcome: z.string().max(200).nullish(),
 })
 
 type Told = z.output<typeof ProgressBody> & {runId: string}

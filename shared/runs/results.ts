@@ -1,38 +1,57 @@
-import type {Readable} from 'node:stream'
-import type {Hot} from '../../sql/database.ts'
-import {type FinalEntry, listFinals, OUTCOMES} from '../../sql/run-log.ts'
+import type {Db, Hot} from '../../sql/database.ts'
+import {type FinalEntry, OUTCOMES, PHASES} from '../../sql/run-log.ts'
 import {Refusal} from '../errors.ts'
 import type {Snapshot, SnapshotSource} from '../flows/snapshot.ts'
+import {writeFailed} from '../imports/failed-csv.ts'
+import {writePlan} from '../imports/plan-csv.ts'
 import {writeResults} from '../imports/results-csv.ts'
-import type {Outcome, RowOutcome} from '../imports/row-result.ts'
-import {spool} from '../imports/spool.ts'
+import type {Outcome, OutcomeEntry, RowOutcome} from '../imports/row-result.ts'
+import {openShelf, type Taken} from '../imports/shelf.ts'
 import {type FilePlace, openFile} from '../imports/stored-file.ts'
 import {StorageMissing} from '../storage.ts'
 import type {FoundRun} from './find.ts'
+import {RecordsMoved, readOutcomes} from './outcomes.ts'
 
-const rowsPerLook = 1_000
-/** Each may take 64 MB of disk and a core for seconds. */
-const mostAtOnce = 4
-let under = 0
+/** The files made from a run and one of its sources. */
+export type RunFile = 'results' | 'failed' | 'plan'
 
-/** The run's results file, whole before its first byte is sent, so that whatever is wrong is answered as a refusal. `open` once; it removes itself. */
-export const makeResults = async (tools: FilePlace & {hot: Hot}, {run, snapshot}: FoundRun, sourceId: string | undefined) => {
-  if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it has no results')
-  if (!snapshot)
-    throw new Refusal(
-      'NO_FILE',
-      "This run's rows are read by an engine of your own, not from a file here: its log says what became of each",
-    )
+type Place = FilePlace & {db: Db; hot: Hot}
+type Made = {run: number; snapshot: Snapshot; source: SnapshotSource}
+
+/** One for the process, whoever asks. */
+const shelf = openShelf()
+
+/**
+ * A file made from a run, whole before its first byte is sent, so that whatever is wrong is answered as a refusal. An ended run's says the
+ * same whenever it is made, so it is kept for a while.
+ */
+export const makeRunFile = async (place: Place, found: FoundRun, kind: RunFile, sourceId: string | undefined): Promise<Taken> => {
+  const {run} = found
+  const snapshot = snapshotOf(found, kind)
   const source = chooseSource(snapshot, sourceId)
-  if (under >= mostAtOnce)
-    throw new Refusal('BUSY', 'Other results files are being made: ask again in a few seconds', {retryAfterMs: 5_000})
-  under++
+  const made = {run: run.no, snapshot, source}
+  const key = run.state === 'ended' ? `${kind} ${run.id} ${source.no}` : null
+  const make = () => WRITERS[kind](place, made)
   try {
-    const spooled = await spool(lines(tools, run.no, snapshot, source))
-    return {bytes: spooled.bytes, open: (): Readable => spooled.open().once('close', () => void spooled.remove())}
-  } finally {
-    under--
+    return await shelf.take(key, make)
+  } catch (error) {
+    if (!(error instanceof RecordsMoved)) throw error
+    return await shelf.take(key, make)
   }
+}
+
+const snapshotOf = ({run, snapshot}: FoundRun, kind: RunFile): Snapshot => {
+  if (run.dryRun && kind !== 'plan')
+    throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it has no results: plan.csv says what it would have done')
+  if (!run.dryRun && kind === 'plan')
+    throw new Refusal('NOT_A_DRY_RUN', 'Only a dry run has a plan: results.csv says what became of the rows of this run')
+  if (snapshot) return snapshot
+  throw new Refusal(
+    'NO_FILE',
+    run.engine === null
+      ? 'The run has not begun, so it has read no file'
+      : "This run's rows are read by an engine of your own, not from a file here: its log says what became of each",
+  )
 }
 
 const chooseSource = ({sources, flows}: Snapshot, id: string | undefined): SnapshotSource => {
@@ -47,41 +66,56 @@ const chooseSource = ({sources, flows}: Snapshot, id: string | undefined): Snaps
   return chosen
 }
 
-async function* lines({hot, ...place}: FilePlace & {hot: Hot}, run: number, {flows, modules}: Snapshot, source: SnapshotSource) {
+const WRITERS: Record<RunFile, (place: Place, made: Made) => AsyncGenerator<Buffer>> = {
+  results: (place, made) =>
+    overFile(place, made, file => writeResults({...file, outcomes: outcomesOf(place, made), modules: modulesOf(made)})),
+  failed: (place, made) => overFile(place, made, file => writeFailed({...file, outcomes: outcomesOf(place, made)})),
+  plan: (place, made) => writePlan({outcomes: outcomesOf(place, made), modules: modulesOf(made)}),
+}
+
+type File = {columns: string[]; rows: Awaited<ReturnType<typeof openFile>>['rows']}
+
+/** Of the file as the run had it: its reader and its cleaning are the snapshot's. */
+async function* overFile(place: Place, {source}: Made, write: (file: File) => AsyncGenerator<Buffer>) {
   try {
-    const mine = flows.filter(({sourceNo}) => sourceNo === source.no)
-    const written = modules.filter(({no}) => mine.some(({moduleNo}) => moduleNo === no))
     const {fileColumns, rows} = await openFile(place, source)
-    yield* writeResults({
-      columns: fileColumns,
-      rows,
-      outcomes: outcomesOf(hot, {run, rows: source.rows, flows: mine.map(({no}) => no), modules: written}),
-      modules: written,
-    })
+    yield* write({columns: fileColumns, rows})
   } catch (error) {
     if (error instanceof StorageMissing) throw new Refusal('FILE_GONE', 'The file of this run is no longer in storage')
     throw error
   }
 }
 
-type Wanted = {run: number; rows: number; flows: number[]; modules: Snapshot['modules']}
+/** Those its flows write from this source. */
+const modulesOf = ({snapshot: {flows, modules}, source}: Made) =>
+  modules.filter(({no}) => flows.some(({sourceNo, moduleNo}) => sourceNo === source.no && moduleNo === no))
 
-async function* outcomesOf(hot: Hot, {run, rows, flows, modules}: Wanted): AsyncGenerator<RowOutcome[]> {
-  const names = new Map(modules.map(({no, apiName}) => [no, apiName]))
-  for (let from = 1; from <= rows; from += rowsPerLook) {
-    const finals = await listFinals(hot, {run, flows, from, to: from + rowsPerLook - 1})
-    yield [...Map.groupBy(finals, ({number}) => number)].map(([rowNumber, entries]) => ({
-      rowNumber,
-      entries: entries.map(entry => describe(entry, names)),
-    }))
+async function* outcomesOf(place: Place, {run, snapshot, source}: Made): AsyncGenerator<RowOutcome[]> {
+  const describe = describeIn(snapshot)
+  for await (const finals of readOutcomes(place, {run, source, flows: snapshot.flows})) {
+    const rows: RowOutcome[] = []
+    for (const final of finals) {
+      const last = rows.at(-1)
+      if (last?.rowNumber === final.number) last.entries.push(describe(final))
+      else rows.push({rowNumber: final.number, entries: [describe(final)]})
+    }
+    yield rows
   }
 }
 
-const describe = ({module, outcome, recordId, code, message, disclosed}: FinalEntry, names: Map<number, string>) => ({
-  module: names.get(module) ?? '',
-  outcome: OUTCOMES[outcome] as Outcome,
-  recordId,
-  code,
-  message,
-  disclosed,
-})
+/** Entries name modules and fields as the connection names them. */
+const describeIn = ({modules}: Snapshot) => {
+  const known = new Map(
+    modules.map(({no, apiName, fields}) => [no, {apiName, labels: new Map(fields.map(field => [field.apiName, field.label]))}]),
+  )
+  return ({module: no, flow, phase, target, outcome, recordId, code, message, disclosed}: FinalEntry): OutcomeEntry => {
+    const module = known.get(no)
+    const field = phase === WRITE ? null : target
+    return {
+      ...{module: module?.apiName ?? '', flow, outcome: OUTCOMES[outcome] as Outcome, recordId, code, message, disclosed},
+      ...{phase: PHASES[phase]!, target: field && (module?.labels.get(field) ?? field)},
+    }
+  }
+}
+
+const WRITE = 0

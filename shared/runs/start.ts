@@ -1,24 +1,44 @@
+import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
+import {findLastDecision} from '../../sql/decisions.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
 import {type Import, lockImport, setImportState} from '../../sql/imports.ts'
+import {listLibraryRows} from '../../sql/libraries.ts'
+import {findSettings} from '../../sql/registry.ts'
 import {insertCursors} from '../../sql/run-cursors.ts'
 import {insertSnapshot} from '../../sql/run-snapshots.ts'
-import {lockRun, queueRun, setRunJob} from '../../sql/runs.ts'
+import {findRehearsal, lockRun, queueRun, type Run, setRunJob} from '../../sql/runs.ts'
 import {listSources, type Source} from '../../sql/sources.ts'
 import {assertWritable} from '../connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
+import type {Namespaces} from '../expressions/parse.ts'
 import {Flows, findIssues} from '../flows/flow.ts'
-import {rowsToRead, SNAPSHOT_FORMAT, type SnapshotSource, takeSnapshot} from '../flows/snapshot.ts'
+import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../flows/libraries.ts'
+import {RowRange, rowsToRead, SNAPSHOT_FORMAT, type Snapshot, type SnapshotSource, takeSnapshot} from '../flows/snapshot.ts'
 import {Choices, readingsOf} from '../imports/choices.ts'
 import {Cleaning} from '../imports/cleaning.ts'
 import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {usualSettings} from '../registry/settings.ts'
 import type {SourceEvidence} from '../sources/describe.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './outside.ts'
+import {findRetried} from './retry.ts'
 
-type Start = {org: string; person: string; admin: boolean; importId: string; runId?: string | undefined; declaredRows?: number | undefined}
+/** What a run is asked for. `rows`: of every file, those with these numbers. `dryRun`: it writes nothing, and says what it would. */
+export const StartBody = z
+  .strictObject({
+    runId: z.string().optional(),
+    declaredRows: z.int().min(1).max(1_000_000_000).optional(),
+    retryOf: z.string().optional(),
+    dryRun: z.boolean().default(false),
+    rows: RowRange.optional(),
+  })
+  .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run counts no rows, so none is authorised for it: leave runId out')
+
+type Asker = {org: string; person: string; admin: boolean}
+type Start = Asker & z.output<typeof StartBody> & {importId: string}
 
 /**
  * Freezes what the import is now into a snapshot, gives the import to the run and enqueues it, all in the caller's transaction.
@@ -27,55 +47,91 @@ type Start = {org: string; person: string; admin: boolean; importId: string; run
 export const startRun = async (
   tx: Tx,
   queue: Queue,
-  {org, person, admin, importId, runId, declaredRows}: Start,
+  {importId, runId, declaredRows, retryOf, dryRun, rows, ...asker}: Start,
 ): Promise<{runId: string; job: string | null}> => {
-  const found = await lockImport(tx, {org, id: importId})
-  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  await freeImport(tx, {org, importNo: found.no})
-  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
-  if (found.state === 'draft' || found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before running')
-  await assertWritable(tx, {org, connector: found.connectorId})
-  const snapshot = await freeze(tx, found)
-  const rows = snapshot.flows.reduce((sum, {sourceNo}) => sum + rowsToRead(snapshot.sources.find(({no}) => no === sourceNo)!), 0)
-  const id =
-    runId ??
-    (await authorise(tx, {org, person, declaredRows: declaredRows ?? Math.max(1, rows), connector: found.connectorId, importNo: found.no}))
-      .runId
-  const run = await lockRun(tx, {org, id})
-  if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
-  if (run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
-  if (run.state !== 'authorised' || (run.importNo !== null && run.importNo !== found.no))
-    throw new Refusal('RUN_USED', 'This run was authorised for something else or has been used: authorise another')
-  if (run.connectorId !== null && run.connectorId !== found.connectorId)
-    throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run was authorised for another connection')
+  const {org, person} = asker
+  const found = await openImport(tx, {org, importId, dryRun})
+  const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
+  const snapshot = await freeze(tx, {org, found}, {before: retry?.lineage ?? null, rows})
+  const {connectorId: connector, no: importNo} = found
+  const count = countRows(snapshot)
+  const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo})).runId
+  const run = await lockOwnRun(tx, asker, {id, connector, importNo})
 
   const snapshotNo = await insertSnapshot(tx, {format: SNAPSHOT_FORMAT, document: snapshot})
-  await queueRun(tx, {no: run.no, connector: found.connectorId, importNo: found.no, snapshotNo})
+  await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry})
   await insertCursors(tx, {run: run.no, flows: snapshot.flows.map(({no}) => no)})
-  await setImportState(tx, {no: found.no, state: 'running'})
+  if (!dryRun) await setImportState(tx, {no: importNo, state: 'running'})
   const job = await enqueue(queue, runImport, {org, run: id}, {tx})
   await setRunJob(tx, {no: run.no, job})
   return {runId: id, job}
 }
 
-const freeze = async (tx: Tx, {no, connectorId, flows: stored}: Import) => {
-  const known = await findKnown(tx, {importNo: no, connector: connectorId})
+/** The import, locked. A run that writes needs it for itself and a connection that may be written through; of dry runs there is one at a time. */
+const openImport = async (tx: Tx, {org, importId, dryRun}: {org: string; importId: string; dryRun: boolean}): Promise<Import> => {
+  const found = await lockImport(tx, {org, id: importId})
+  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (!dryRun) await freeImport(tx, {org, importNo: found.no})
+  else if ((await findRehearsal(tx, {importNo: found.no})) !== null)
+    throw new Refusal('IMPORT_RUNNING', 'A dry run of this import is under way: wait for it or cancel it')
+  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
+  if (found.state === 'draft' || found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before running')
+  if (!dryRun) await assertWritable(tx, {org, connector: found.connectorId})
+  return found
+}
+
+const countRows = ({flows, sources, rows}: Snapshot): number => {
+  const count = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
+  if (rows && count === 0) throw new Refusal('INVALID', 'No file of this import has rows with these numbers')
+  return Math.max(1, count)
+}
+
+type Wanted = {id: string; connector: string; importNo: number}
+
+/** The run to be started, locked: the asker's own, not used yet, and not authorised for anything else. */
+const lockOwnRun = async (tx: Tx, {org, person, admin}: Asker, {id, connector, importNo}: Wanted): Promise<Run> => {
+  const run = await lockRun(tx, {org, id})
+  if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
+  if (run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
+  if (run.state !== 'authorised' || (run.importNo !== null && run.importNo !== importNo))
+    throw new Refusal('RUN_USED', 'This run was authorised for something else or has been used: authorise another')
+  if (run.connectorId !== null && run.connectorId !== connector)
+    throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run was authorised for another connection')
+  return run
+}
+
+type Frozen = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'>
+
+const freeze = async (tx: Tx, {org, found}: {org: string; found: Import}, more: Frozen): Promise<Snapshot> => {
+  const {no, connectorId, flows: stored} = found
+  const known = await findKnown(tx, {org, importNo: no, connector: connectorId})
   const flows = Flows.parse(stored)
   const issues = findIssues(flows, known)
   if (issues.length) throw new Refusal('NOT_READY', 'The flows no longer fit the files or the CRM: set them again', {issues})
-  const {sources, modules, discovery} = known
-  return takeSnapshot({connector: connectorId, discovery, sources, flows, modules})
+  const {sources, modules, discovery, published} = known
+  const decidedUpTo = await findLastDecision(tx, no)
+  const {expressionContext: context} = (await findSettings(tx, org)) ?? usualSettings
+  return takeSnapshot({connector: connectorId, discovery, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
 }
 
-type Known = {sources: SnapshotSource[]; modules: Map<string, DiscoveredModule>; discovery: string}
+type Known = {
+  sources: SnapshotSource[]
+  modules: Map<string, DiscoveredModule>
+  discovery: string
+  published: SnapshotLibrary[]
+  libraries: Namespaces
+}
+type Checked = {org: string; importNo: number; connector: string}
 
-/** What flows are checked against: the import's files and the connection's newest discovery. */
-export const findKnown = async (tx: Tx, {importNo, connector}: {importNo: number; connector: string}): Promise<Known> => {
+/** What flows are checked against: the import's files, the org's libraries and the connection's newest discovery. */
+export const findKnown = async (tx: Tx, {org, importNo, connector}: Checked): Promise<Known> => {
   const sources = (await listSources(tx, importNo)).map(shapeSource)
   const discovery = await findLatestDiscovery(tx, connector)
   if (!discovery) throw new Refusal('NO_DISCOVERY', 'The connection has not been read yet: POST /orgs/{org}/discovery/run first')
   const modules = await listDiscoveredModules(tx, discovery.id)
-  return {sources, discovery: discovery.id, modules: new Map(modules.map(module => [module.apiName, module]))}
+  const published = (await listLibraryRows(tx, org)).map(shapeLibrary)
+  const byName = new Map(modules.map(module => [module.apiName, module]))
+  return {sources, discovery: discovery.id, modules: byName, published, libraries: namespacesOf(published)}
 }
 
 const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: Source): SnapshotSource => {

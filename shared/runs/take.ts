@@ -1,5 +1,5 @@
 import type {Db} from '../../sql/database.ts'
-import {findChainAge} from '../../sql/runs.ts'
+import {findChainStart} from '../../sql/takes.ts'
 
 /** `another`: somebody else made it. `earlier`: before the chain began. `unread`: it does not say by whom, or when. */
 export type TakeVerdict = {taken: true} | {taken: false; why: 'another' | 'earlier' | 'gone' | 'unread'}
@@ -9,8 +9,8 @@ type Asked = {
   record: Record<string, unknown> | null
   /** The connection's own user at the CRM. */
   crmUser: string
-  /** As `readChainStart` answers it. */
-  chainStartMs: number
+  /** As `readChainStart` answers it; null where that is nothing. */
+  chainStartMs: number | null
   /** The CRM's clock minus ours; null when it did not say. */
   clockOffsetMs: number | null
 }
@@ -26,15 +26,22 @@ export const judgeTake = ({record, crmUser, chainStartMs, clockOffsetMs}: Asked)
   if (!record) return {taken: false, why: 'gone'}
   const creator = (record.Created_By as {id?: unknown} | null | undefined)?.id
   const createdAt = Date.parse(String(record.Created_Time))
-  if (typeof creator !== 'string' || Number.isNaN(createdAt)) return {taken: false, why: 'unread'}
+  if (typeof creator !== 'string' || Number.isNaN(createdAt) || chainStartMs === null) return {taken: false, why: 'unread'}
   if (creator !== crmUser) return {taken: false, why: 'another'}
   const offsetMs = clockOffsetMs !== null && Math.abs(clockOffsetMs) > toleranceMs ? clockOffsetMs : 0
   return createdAt < chainStartMs + offsetMs - toleranceMs ? {taken: false, why: 'earlier'} : {taken: true}
 }
 
+/** Source: the specification's limits, "take window". */
+const mostRunsBefore = 1_000
+
 /**
- * When the chain's first run was authorised, in ms by this process's clock: the CRM's is compared with that one, and the database's may
- * be another.
+ * When the chain's first run was authorised, in ms by this process's clock: the CRM's is compared with that one, and the moment is by the
+ * database's. Null where it cannot be said: the chain is longer than it is walked, or does not lead to the run that names it.
  */
-export const readChainStart = async (db: Db, place: {chain: number; run: number}): Promise<number> =>
-  Date.now() - (await findChainAge(db, place))
+export const readChainStart = async (db: Db, run: number): Promise<number | null> => {
+  const start = await findChainStart(db, {run, most: mostRunsBefore})
+  if (!start) return null
+  const aheadMs = Date.now() - Date.parse(start.now)
+  return Date.parse(start.at) + (Math.abs(aheadMs) > toleranceMs ? aheadMs : 0)
+}

@@ -1,6 +1,5 @@
 import type {Readable} from 'node:stream'
 import type {Pool} from '../../sql/database.ts'
-import {findImport} from '../../sql/imports.ts'
 import {findPlan} from '../../sql/plans.ts'
 import {insertSource, type Source} from '../../sql/sources.ts'
 import type {Config} from '../config.ts'
@@ -24,7 +23,7 @@ export const addSource = async (
   {db, storage, config}: SourceTools,
   {org, importId, name, label, reader: stated, body}: Added,
 ): Promise<Source> => {
-  assertOpen(await findImport(db, {org, id: importId}))
+  await assertOpen(db, {org, importId})
   const {limits} = await findPlan(db, org)
   const id = newId('src')
   const fileKey = `${org}/${importId}/${id}`
@@ -47,8 +46,8 @@ type Again = {org: string; importId: string; fromSource: string; sheet: string; 
 /** Another sheet of a workbook that is stored already. */
 export const addSheet = async (tools: SourceTools, {org, importId, fromSource, sheet, label}: Again): Promise<Source> => {
   const {db} = tools
-  const {import: found, source} = await findImportSource(db, {org, importId, sourceId: fromSource})
-  assertOpen(found)
+  const {source} = await findImportSource(db, {org, importId, sourceId: fromSource})
+  await assertOpen(db, {org, importId})
   if (Reader.parse(source.reader).format !== 'xlsx')
     throw new Refusal('INVALID', 'Only a workbook has sheets: this file is CSV. Send the other file itself')
   const read = await readSource(tools, {...source, reader: {format: 'xlsx', sheet}, cleaning: []})

@@ -26,8 +26,8 @@ const mostReadings = 3
  */
 export const editSource = async (tools: SourceTools, place: OfSource, changes: SourceChanges): Promise<Source> => {
   for (let reading = 0; reading < mostReadings; reading++) {
-    const {import: found, source} = await findImportSource(tools.db, place)
-    assertOpen(found)
+    const {source} = await findImportSource(tools.db, place)
+    await assertOpen(tools.db, place)
     const edited = await edit(tools, source, changes)
     const kept = await tools.db.transaction(async tx => {
       const {no} = await lockOpenImport(tx, place)

@@ -1,7 +1,8 @@
-import type {Db, Tx} from '../../sql/database.ts'
+import type {Db, Pool, Tx} from '../../sql/database.ts'
 import {findImport, type Import, lockImport} from '../../sql/imports.ts'
 import {findSource, type Source} from '../../sql/sources.ts'
 import {Refusal} from '../errors.ts'
+import {freeImport} from '../runs/outside.ts'
 
 export type OfSource = {org: string; importId: string; sourceId: string}
 
@@ -13,16 +14,18 @@ export const findImportSource = async (db: Db, {org, importId, sourceId}: OfSour
   return {import: found, source}
 }
 
-/** The import, held until the transaction ends. */
-export const lockOpenImport = async (tx: Tx, {org, importId}: Pick<OfSource, 'org' | 'importId'>): Promise<Import> => {
+type OfImport = Pick<OfSource, 'org' | 'importId'>
+
+/** The import, held until the transaction ends. Its files and flows change only while no run has it; one that has fallen silent has lost it. */
+export const lockOpenImport = async (tx: Tx, {org, importId}: OfImport): Promise<Import> => {
   const locked = await lockImport(tx, {org, id: importId})
-  assertOpen(locked)
+  if (!locked) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (locked.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired: make a new one')
+  if (locked.state === 'running') await freeImport(tx, {org, importNo: locked.no})
   return locked
 }
 
-/** Files change only while no run reads them. */
-export function assertOpen<T extends {state: string}>(found: T | null): asserts found is T {
-  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  if (found.state === 'running') throw new Refusal('IMPORT_RUNNING', 'A run of this import is under way: wait for it or cancel it')
-  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired: make a new one')
+/** The same before work that ends in a change: what would be refused then is refused now. */
+export const assertOpen = async (db: Pool, place: OfImport): Promise<void> => {
+  await db.transaction(tx => lockOpenImport(tx, place))
 }

@@ -48,7 +48,7 @@ const read = async (place: FilePlace, source: Source, page: Page) => {
   return {columns, fileColumns, rows: taken.map(shape), nextFrom: next}
 }
 
-const sizeOf = ({cells, read = [], stored = []}: Row) => [cells, read, stored].flat().reduce((sum, {length}) => sum + length, 0)
+const sizeOf = ({cells, read = cells, stored = read}: Row) => [...cells, ...stored].reduce((sum, {length}) => sum + length, 0)
 
 /** `raw` is what the file holds, column by column of the file; `values` are of the source's columns, those that cleaning made at their end. */
 const shape = ({rowNumber, cells, read = cells, stored = read, ragged, struck}: Row) => ({

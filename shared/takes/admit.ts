@@ -2,15 +2,14 @@ import {HOW} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {listRowStandings, type RowStanding} from '../../sql/outside-ledger.ts'
 import {numberName, renewOutsideLease, type StandingRun} from '../../sql/outside-runs.ts'
-import {findChainStart, insertTake, isHeld, type Reservation, releaseTakes} from '../../sql/takes.ts'
+import {insertTake, isHeld, type Reservation, releaseTakes} from '../../sql/takes.ts'
 import {Refusal} from '../errors.ts'
 import {assertMine, isWriting, leaseSeconds, lockStanding, openOutside} from '../runs/outside.ts'
+import {readChainStart} from '../runs/take.ts'
 import type {TakeAnswer, Taking} from './take.ts'
 
 /** A process that dies while the CRM is asked holds the record back for no longer; one that asks for longer may lose it. */
 const reservedSeconds = 120
-/** Source: the specification's limits, "take window". */
-const mostRunsBefore = 1_000
 
 /** `seenAttempt`: the row's last one as the take was asked. */
 export type Admitted = {reservation: Reservation; seenAttempt: number; chainStartMs: number}
@@ -28,7 +27,7 @@ export const admitTake = async (tx: Tx, taking: Taking): Promise<Admitted | Take
   if (owns(row, wanted)) return {taken: true}
   if (row.recordId !== null && row.recordId !== wanted.recordId && row.how !== HOW.matched) return {taken: false, why: 'reused'}
   if (row.sending || (await isHeld(tx, wanted))) return {taken: false, why: 'held'}
-  const chainStartMs = await readStart(tx, run)
+  const chainStartMs = await readChainStart(tx, no)
   if (chainStartMs === null) return {taken: false, why: 'unread'}
   const reservation = {...wanted, id: crypto.randomUUID(), run: no}
   const isFree = await insertTake(tx, reservation, {seconds: reservedSeconds})
@@ -61,14 +60,3 @@ export const readRow = async (tx: Tx, {no}: Pick<StandingRun, 'no'>, {chain, mod
 
 /** The record is the row's already: what it only matched and left as it is never becomes its own. */
 export const owns = (row: RowStanding, {recordId}: Place) => row.recordId === recordId && row.how !== HOW.matched
-
-/** Two clocks that agree this closely count as one: the CRM's is compared with this process's, and the moment is by the database's. */
-const sameClockMs = 2_000
-
-/** When the chain began, by this process's clock; null where it cannot be said. */
-const readStart = async (tx: Tx, {no}: StandingRun): Promise<number | null> => {
-  const start = await findChainStart(tx, {run: no, most: mostRunsBefore})
-  if (!start) return null
-  const aheadMs = Date.now() - Date.parse(start.now)
-  return Date.parse(start.at) + (Math.abs(aheadMs) > sameClockMs ? aheadMs : 0)
-}

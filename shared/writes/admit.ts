@@ -2,6 +2,8 @@ import {HOW} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {
   type AdmittedRow,
+  type Flying,
+  KINDS,
   listFlyingTargets,
   listOutsideSends,
   listRowStandings,
@@ -20,7 +22,7 @@ export type Unit = {at: number; parent: string | null; rows: UnitRow[]}
 /** `target`: the record to be updated, or the parent. `witness`: a lost create can be recognised by a unique value it carries. */
 export type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
 
-export const WRITE_KINDS = {create: 0, update: 1, replace: 3} as const
+export type WriteKind = 'create' | 'update' | 'replace'
 
 export type AdmittedUnit = Omit<Unit, 'rows'> & {rows: (UnitRow & {attempt: number; fresh: boolean})[]}
 
@@ -28,14 +30,14 @@ export type Admission = {
   /** Null where nothing of the units goes out. */
   batch: number | null
   admitted: AdmittedUnit[]
-  /** Units that are done without being sent. */
-  decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string}[]
+  /** Units that are done without being sent. `waitMs`: until it can be known what the CRM is doing with the parent's rows. */
+  decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string; waitMs?: number}[]
   /** Units the limit leaves no room for while rows in flight may yet be released. */
   left: Unit[]
   stop: Stop | null
 }
 
-type Asked = {write: string; module: number; flow: number | null; kind: keyof typeof WRITE_KINDS; units: Unit[]; answerSeconds: number}
+type Asked = {write: string; module: number; flow: number | null; kind: WriteKind; units: Unit[]; answerSeconds: number}
 
 /**
  * Meters the rows and keeps the intent to send them, in the order given, as far as the run's limit leaves room. The stop is written
@@ -49,7 +51,8 @@ export const admitUnits = async (
   const chain = run.chainNo ?? run.no
   const keys = units.flatMap(({rows}) => rows.map(({key}) => key))
   const standings = new Map((await listRowStandings(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
-  const flying = kind === 'replace' ? await listFlyingTargets(tx, {run: run.no, module, targets: units.map(unit => unit.parent!)}) : []
+  const flying =
+    kind === 'replace' ? await listFlyingTargets(tx, {run: run.no, chain, module, targets: units.map(unit => unit.parent!)}) : []
   const decided: Admission['decided'] = []
   const admitted: Admission['admitted'] = []
   let room = run.rowsLimit - run.counted
@@ -79,17 +82,20 @@ export const admitUnits = async (
   const fresh = run.rowsLimit - run.counted - room
   await putAdmissions(tx, {run: run.no, module, rows})
   const batch = run.nextBatch
-  await putSend(tx, {run: run.no, batch, fence: run.fence, module, flow, kind: WRITE_KINDS[kind], write, rows, answerSeconds})
+  await putSend(tx, {run: run.no, batch, fence: run.fence, module, flow, kind: KINDS[kind], write, rows, answerSeconds})
   await moveHead(tx, {run: run.no, fresh, leaseSeconds: Math.max(leaseSeconds, answerSeconds + 30)})
   return {batch, admitted, decided, left, stop: null}
 }
 
-type Meeting = Pick<Asked, 'kind'> & {flying: readonly string[]}
+type Meeting = Pick<Asked, 'kind'> & {flying: readonly Flying[]}
+/** A batch in flight is answered by then, or the next asking waits for it once more. */
+const soonMs = 2_000
 
 /** A unit that is not to be sent: a row has another parent, is in flight or its parent is, or it was created before. */
 const endUnsent = ({at, parent}: Unit, known: RowStanding[], {kind, flying}: Meeting): Admission['decided'][number] | null => {
   if (known.some(row => row.parent !== null && row.parent !== parent)) return {at, why: 'parent'}
-  if (known.some(({sending}) => sending) || (parent !== null && flying.includes(parent))) return {at, why: 'sending'}
+  const changing = flying.find(({target}) => target === parent)
+  if (changing || known.some(({sending}) => sending)) return {at, why: 'sending', waitMs: changing?.leftMs ?? soonMs}
   const [row] = known
   if (kind === 'create' && row?.recordId && (row.how === HOW.made || row.how === HOW.taken))
     return {at, why: 'has_record', recordId: row.recordId}

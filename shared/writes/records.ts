@@ -8,13 +8,14 @@ import type {Queue} from '../queue.ts'
 import {findModule} from '../records/module.ts'
 import {numberFlow} from '../runs/names.ts'
 import type {Asker} from '../runs/outside.ts'
+import {Payload} from './payload.ts'
 import {type Submission, submitWrite} from './submit.ts'
 
 const Item = z.strictObject({
   rowKey: z.string().min(1).max(200),
   rowNumber: z.int().min(1).max(1_000_000_000).optional(),
   writeId: z.string().min(1).max(200).optional(),
-  payload: z.record(z.string(), z.unknown()),
+  payload: Payload,
 })
 const Target = Item.extend({recordId: z.string().min(1).max(100)})
 
@@ -64,13 +65,13 @@ const repeated = (values: (string | undefined)[]) => {
 
 type Place = {org: string; connector: string; module: string}
 
-/** A module of the org's own connection whose records are written by themselves. */
-export const assertWholeModule = async (db: Db, place: Place) => {
-  const {kind} = await findModule(db, place)
-  if (kind === 'subform')
-    throw new Refusal('SUBFORM_NOT_WRITABLE', "A subform's rows are written with their parent: PUT …/records/{parent's module}/rows", {
-      written: false,
-    })
+/** A module of the org's own connection whose records are written by themselves, without the rows they hold: each of those is metered. */
+export const assertWhole = async (db: Db, place: Place, {items}: {items: Items}) => {
+  const {kind, fields} = await findModule(db, place)
+  const field = fields.find(({apiName, subform}) => subform && items.some(({payload}) => Object.hasOwn(payload, apiName)))?.apiName
+  if (kind !== 'subform' && !field) return
+  const what = field ? `${field} holds rows of a subform, which` : "A subform's rows"
+  throw new Refusal('SUBFORM_NOT_WRITABLE', `${what} are written by PUT …/records/{parent's module}/rows`, {written: false})
 }
 
 type Asked = {asker: Asker; place: Place; kind: 'create' | 'update'; body: Body}

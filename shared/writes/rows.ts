@@ -9,17 +9,16 @@ import {findModule} from '../records/module.ts'
 import {numberFlow} from '../runs/names.ts'
 import type {Asker} from '../runs/outside.ts'
 import {type Result, readWrite} from './answer.ts'
+import {Payload} from './payload.ts'
 import {noAnswer} from './settle.ts'
 import {type Submission, submitWrite} from './submit.ts'
 
 const parentsAtOnce = 10
 
 /** Columns only: with an id of its own a row would change another one, or take it away. */
-const Payload = z
-  .record(z.string(), z.unknown())
-  .refine(payload => !('id' in payload || '_delete' in payload), 'Columns of the subform: neither id nor _delete')
+const Columns = Payload.refine(payload => !('id' in payload || '_delete' in payload), 'Columns of the subform: neither id nor _delete')
 
-const Row = z.strictObject({rowKey: z.string().min(1).max(200), rowNumber: z.int().min(1).optional(), payload: Payload})
+const Row = z.strictObject({rowKey: z.string().min(1).max(200), rowNumber: z.int().min(1).max(1_000_000_000).optional(), payload: Columns})
 
 const Parent = z.strictObject({
   parentId: z.string().min(1).max(100),
@@ -30,7 +29,7 @@ const Parent = z.strictObject({
 
 /** The body of a request to replace rows. How many of them, and what comes twice, is refused under codes of its own. */
 export const RowsBody = z.strictObject({
-  runId: z.string(),
+  runId: z.string().min(1),
   field: z.string().min(1),
   child: z.string().min(1),
   automations: z.boolean().default(false),
@@ -105,20 +104,26 @@ export const submitRows = (tx: Tx, queue: Queue, {asker, place: {connector, modu
   )
 }
 
-/** They are about the connection or the run, and not about one parent or the rows it has. */
+/** They are about the connection or the run, and not about one parent or the rows it has; or there is nothing to do but to wait. */
 const OF_ALL: Code[] = [
+  'WRITE_UNDER_WAY',
   ...(['CONNECTION_THROTTLED', 'CONNECTION_UNAVAILABLE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_OFFERED'] as const),
   ...(['ORG_CLOSED', 'RUN_USED', 'RUN_ENDED', 'LEASE_LOST'] as const),
 ]
 
-/** One result for each parent, in the order sent. Throws what kept every one of them from being sent for the connection's or the run's sake. */
+/** One result for each parent, in the order sent. Throws what kept every one of them from being sent, where it is one and the same. */
 export const answerRows = async (db: Db, named: {org: string; id: string}, {items}: RowsBody): Promise<{results: Result[]}> => {
   const {results: known} = await readWrite(db, named)
   const [{code, error, ok: _, rowKey: __, writeId: ___, ...extra}] = known as [Result]
   if (OF_ALL.includes(code as Code) && known.every(one => one.code === code && one.written === false))
-    throw new Refusal(code as Code, String(error), extra)
+    throw new Refusal(code as Code, String(error), {...extra, ...longestWait(known)})
   const results = known.map(result => (result.ok === null ? underWay : result))
   return {results: items.map(({parentId, writeId}, at) => ({parentId, ...results[at]!, writeId}))}
+}
+
+const longestWait = (results: Result[]) => {
+  const waits = results.flatMap(({retryAfterMs}) => (typeof retryAfterMs === 'number' ? [retryAfterMs] : []))
+  return waits.length > 0 && {retryAfterMs: Math.max(...waits)}
 }
 
 const underWay = {

@@ -2,6 +2,7 @@ import {HOW, listHolders} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {type ChainRow, type LogRow, type OpenQuestion, type Settlement, settleIn} from '../../sql/ledger.ts'
 import {
+  KINDS,
   listRowStandings,
   lowerAttempts,
   type OutsideSend,
@@ -15,22 +16,21 @@ import {OUTCOMES, type Outcome, outcomeNo} from '../../sql/run-log.ts'
 import {type ItemResult, keepResults} from '../../sql/writes.ts'
 import {type Counts, openCounts} from './counts.ts'
 
-/** What one row of a batch came to. `unsent`: nothing was asked of the CRM. */
+/** What one row of a batch came to. `mayGoOn`: for all we know the CRM is still at it. `unsent`: nothing was asked of the CRM. */
 export type End =
   | {outcome: 'created' | 'updated'; recordId: string}
   | {outcome: 'refused'; code: string; message: string}
-  | {outcome: 'unanswered'; message: string; code?: string}
+  | {outcome: 'unanswered'; message: string; code?: string; mayGoOn?: boolean}
   | {outcome: 'unsent'}
 
 type Batch = Pick<
   OutsideSend,
-  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
+  'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
 > & {
   flow: number | null
+  /** Until its deadline. */
+  secondsLeft?: number
 }
-
-const UPDATE = 1
-const AGAIN = 2
 
 /**
  * Writes down what became of a batch: log, meter, record ids, open questions and the results its asker reads, in one transaction
@@ -38,23 +38,30 @@ const AGAIN = 2
  */
 export const settleBatch = async (tx: Tx, run: StandingRun, batch: Batch, ends: End[], results: ItemResult[]) => {
   const chain = run.chainNo ?? run.no
-  const {module} = batch
+  const {module, secondsLeft = 0} = batch
   const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findHeld(tx, {chain, module, keys: batch.keys, ends})
   const sheet = openSheet(batch)
-  for (const [at, standing] of standings.entries()) {
-    const end = ends[at]!
-    enter(sheet, {standing, attempt: batch.attempts[at]!, at}, held.has(at) && end.outcome === 'created' ? heldEnd(end.recordId) : end)
-  }
+  for (const [at, standing] of standings.entries()) enter(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
   const {released, attempts, outcomes, lowered, log, kept, opened, closed, counts} = sheet
-  await writeDown(tx, run, {batches: [batch.batch], log, released, kept, opened, closed, counts: counts.list()})
+  const answerSeconds = ends.some(end => end.outcome === 'unanswered' && end.mayGoOn) ? Math.max(0, secondsLeft) : 0
+  await writeDown(tx, run, {batches: [batch.batch], log, released, kept, opened, closed, counts: counts.list(), answerSeconds})
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
-  if (results.length) await keepResults(tx, {write: batch.write, results})
+  if (results.length) await keepResults(tx, {write: batch.write, results: withHeld(results, batch, held)})
 }
 
-type WrittenDown = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts'>
+/** What the CRM said of an item is not what its row came to where another row has the record. */
+const withHeld = (results: ItemResult[], {ats}: Batch, held: Map<number, Refused>): ItemResult[] => {
+  const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
+  return results.map(told => {
+    const end = ofItem.get(told.at)
+    return end ? {at: told.at, result: {ok: false, code: end.code, error: end.message}, again: false} : told
+  })
+}
+
+type WrittenDown = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts' | 'answerSeconds'>
 
 /** T2 under the run's lock, whatever has become of its lease meanwhile: that is afterwards as it was before. */
 export const writeDown = async (tx: Tx, run: StandingRun, settled: WrittenDown) => {
@@ -62,7 +69,7 @@ export const writeDown = async (tx: Tx, run: StandingRun, settled: WrittenDown) 
   await renewOutsideLease(tx, {no: run.no, seconds, taken: false})
   await settleIn(tx, {
     ...{run: run.no, chain: run.chainNo ?? run.no, fence: run.fence, settleNo: run.settleNo + 1},
-    ...{...settled, cursor: {flow: 0, lowWater: 0}, answerSeconds: 0, leaseSeconds: seconds},
+    ...{...settled, cursor: {flow: 0, lowWater: 0}, leaseSeconds: seconds},
   })
   await restoreLease(tx, {no: run.no, until: run.leaseUntil})
   run.settleNo++
@@ -82,22 +89,24 @@ export const noAnswer = {
   ...{unanswered: true, retryAfterMs: null, quotaSpent: false},
 }
 
-const heldEnd = (recordId: string): End => ({
+type Refused = Extract<End, {outcome: 'refused'}>
+
+const heldEnd = (recordId: string): Refused => ({
   outcome: 'refused',
   code: 'RECORD_HELD',
   message: `The CRM named record ${recordId}, which another row of this run made`,
 })
 
-/** Positions of rows said to have made a record that another row of the chain has. */
+/** What rows came to that are said to have made a record which another row of the chain has, by their places. */
 const findHeld = async (tx: Tx, {chain, module, keys, ends}: {chain: number; module: number; keys: string[]; ends: End[]}) => {
   const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
-  if (made.length === 0) return new Set<number>()
+  if (made.length === 0) return new Map<number, Refused>()
   const holders = await listHolders(tx, {chain, module, records: made.map(({recordId}) => recordId)})
   const keyOf = new Map(holders.map(({recordId, key}) => [recordId, key]))
-  const held = new Set<number>()
+  const held = new Map<number, Refused>()
   for (const {at, recordId} of made) {
     const key = keys[at]!
-    if ((keyOf.get(recordId) ?? key) !== key) held.add(at)
+    if ((keyOf.get(recordId) ?? key) !== key) held.set(at, heldEnd(recordId))
     else keyOf.set(recordId, key)
   }
   return held
@@ -137,7 +146,7 @@ const enter = (sheet: Sheet, place: Place, end: End) => {
   if (end.outcome === 'unanswered') return open(sheet, place, batch.kind)
   if (end.outcome === 'refused') {
     // A refusal after a silence proves nothing of the lost send: the row stays counted, and its question open.
-    if (isOpen) return open(sheet, place, AGAIN)
+    if (isOpen) return open(sheet, place, KINDS.again)
     if (isFirst) released.push(name)
     if (isFirst) attempts.push({...name, attempt, outcome: outcomeNo('refused')})
     return
@@ -145,7 +154,7 @@ const enter = (sheet: Sheet, place: Place, end: End) => {
   kept.push({...name, recordId: end.recordId, how: end.outcome === 'created' ? HOW.made : HOW.updated, matchKey: null})
   if (isOpen) closed.push(name)
   // Nothing unique went with it, so the lost create may have made another one.
-  if (end.outcome === 'created' && isOpen && standing.kind !== UPDATE && !batch.witness[at])
+  if (end.outcome === 'created' && isOpen && standing.kind !== KINDS.update && !batch.witness[at])
     log(sheet, place, {outcome: 'made_after_no_answer', attempt: 0, recordId: end.recordId})
 }
 

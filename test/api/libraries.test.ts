@@ -206,6 +206,21 @@ test('versions that are not there are not found, and are no numbers at all other
   t.like(await owner('GET', `${path}/speech/versions?cursor=junk`), {status: 400, body: {code: 'INVALID_CURSOR'}})
 })
 
+test('a version published by other rules is refused with what is wrong with it', async t => {
+  const {owner, path, version} = await newOrg()
+  await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
+  const {library} = (await owner('PUT', `${path}/speech`, {manifest: quiet('speech'), source: whisper})).body
+  const id = library.libraryId
+  await house.db.query(
+    sql.unsafe`update library_versions set manifest = manifest - 'functions' where library_id = ${id} and version_no = 1`,
+  )
+  const before = await version()
+  const answer = await owner('POST', `${path}/speech/versions/1/restore`)
+  t.like(answer, {status: 400, body: {code: 'LIBRARY_LOAD'}})
+  t.regex(answer.body.error, /functions/)
+  t.is(await version(), before)
+})
+
 test('a staff view may hand a library to people, never to the repository', async t => {
   const {org, owner, repository, path} = await newOrg()
   await repository('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
@@ -256,6 +271,15 @@ test('a bundle publishes what its repository manages and leaves the rest alone',
       ['typed', null, 1],
     ],
   )
+  const twice = [
+    {manifest: manifest('third'), source},
+    {manifest: quiet('third'), source: whisper},
+  ]
+  const repeated = await repository('POST', `/orgs/${org}/config/bundle`, {libraries: twice})
+  t.like(repeated, {status: 400, body: {code: 'INVALID'}})
+  t.deepEqual(repeated.body.issues[0].path, ['libraries', 1, 'manifest', 'namespace'])
+  const long = Array.from({length: 6}, (_, n) => ({manifest: manifest(`long${n}`), source: `${source}// ${'x'.repeat(200_000)}`}))
+  t.is((await repository('POST', `/orgs/${org}/config/bundle`, {libraries: long})).status, 200, 'more than a mebibyte of libraries')
   const broken = [{manifest: manifest('pushed', '9.0.0'), source: 'export const shout = (\n'}]
   t.like(await repository('POST', `/orgs/${org}/config/bundle`, {libraries: broken}), {status: 400, body: {code: 'LIBRARY_LOAD'}})
 })

@@ -93,6 +93,16 @@ test('an API name that two connections have needs the connection; a key does not
   t.like((await ok(call('PATCH', at('modules/Leads'), {}), 200)).module, {key: 'leads_2'})
 })
 
+test('no key is given that another connection has as an API name', async t => {
+  const {call, at, org, connector} = await open()
+  const two = await addConnector(house, org, 'Two')
+  await discover(house, org, two, [moduleOf('leads', ['mail']), moduleOf('orders', ['code'])])
+  t.like((await ok(call('PATCH', at('modules/Leads'), {enabled: true}), 200)).module, {key: 'leads_2', connectorId: connector})
+  t.like((await ok(call('GET', at('fields/leads')), 200)).module, {apiName: 'leads', connectorId: two})
+  t.like(await ok(call('PUT', at('fields/leads/annotations'), [{apiName: 'mail', pii: true}]), 200), {added: 1})
+  t.like((await ok(call('PATCH', at('modules/orders'), {enabled: true}), 200)).module, {key: 'orders', connectorId: two})
+})
+
 test('a connection of another org is no connection', async t => {
   const [mine, theirs] = [await open(), await open()]
   for (const id of [theirs.connector, 'con_none']) {

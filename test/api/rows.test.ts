@@ -113,6 +113,7 @@ test('what cannot be meant is refused before anything is admitted or sent', asyn
     ['a parent without a writeId', {items: [item({writeId: undefined})]}, 'INVALID'],
     ['a writeId named twice', {items: [item({writeId: 'x'}), item({writeId: 'x', parentId: '2', rows: sheet('B')})]}, 'INVALID'],
     ['no run', {runId: undefined}, 'INVALID'],
+    ['an empty run', {runId: ''}, 'INVALID'],
     ['a parent named twice', {items: [item(), item({rows: sheet('B')})]}, 'RECORD_REPEATED'],
     ['a row key named twice under one parent', {items: [item({rows: [...sheet('A'), ...sheet('A')]})]}, 'ROW_KEY_REPEATED'],
     ['a row key named twice under two', {items: [item(), item({parentId: '2'})]}, 'ROW_KEY_REPEATED'],

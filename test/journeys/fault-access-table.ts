@@ -46,7 +46,7 @@ export const accessRows: AccessRow[] = [
     ...{all: throttled, does: false, calls: 0, renewals: 0},
   },
   {
-    ...{fault: '10: the eleventh token in ten minutes, after the call', ended: false, there: [], minted: 10},
+    ...{fault: '10: the eleventh token in ten minutes, after the call', ended: false, there: [], minted: 10, lasts: true},
     ...{all: throttledLate, does: false, calls: 1, renewals: 0},
   },
 ]

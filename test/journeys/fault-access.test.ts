@@ -1,16 +1,18 @@
+import assert from 'node:assert/strict'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {type World, world} from '../world.ts'
 import {type AccessRow, accessRows} from './fault-access-table.ts'
 import {arm, assertSeen, clear} from './fault-cells.ts'
-import {aimOf, ask, connectAnew, openDoors, type Place, prepare, type Request} from './fault-doors.ts'
-import {declined, done, type Row} from './fault-table.ts'
+import {ask, connectAnew, openDoors, type Place, prepare, type Request} from './fault-doors.ts'
+import {declined, done, type Expected, limited, type Row, silent, spent} from './fault-table.ts'
+import {expectedOf} from './fault-verdict.ts'
 
 /** Access that is not renewed, and the day that is spent, through every door. */
 const test = anyTest.serial as TestFn<{here: World; places: Place[]}>
 
 test.before(async t => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '2'}})
+  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '4'}})
   Object.assign(t.context, {here, places: await openDoors(here)})
 })
 test.beforeEach(t => clear(t.context.places[0]!))
@@ -37,18 +39,74 @@ const assertAccess = async (t: ExecutionContext<any>, {ended, there, minted = 0,
   const goesOn = place.door === 'rowsRead' && row.all !== undefined && 'relayed' in row.all
   if (!goesOn) t.is(world.crm.journal({path: '/oauth/v2/token'}).length, renewals, `${place.door}: tokens asked for`)
   await assertSeen(t, asRow, [request], [answer])
+  await assertKept(t, request, !(row.all && 'refused' in row.all && row.all.ends))
 }
 
-const mine = ({key}: Request) => sql.fragment`crm_org_id in (select crm_org_id from connectors join orgs on orgs.id = org_id where name = ${`Of ${key}`})`
+/** Once the trouble is over the same request goes through, where the grant was not the trouble. */
+const assertKept = async (t: ExecutionContext<any>, request: Request, isKept: boolean) => {
+  const {world, connector, door} = request
+  world.crm.faults.clear()
+  await world.db.query(sql.unsafe`delete from grant_mints where connector_id = ${connector}`)
+  const {status, body} = await ask(request)
+  t.deepEqual([status, body.code], isKept ? [200, undefined] : [502, 'CONNECTION_UNAVAILABLE'], `${door} afterwards`)
+}
+
+/** The CRM has just said at each place that nothing is left, to somebody else's call: that was the minute's. */
+const spendDay = async (places: Place[]): Promise<Request[]> => {
+  const requests = await Promise.all(places.map(place => prepare(place)))
+  for (const {world, key, org} of requests) {
+    world.crm.faults.add({match: {org: key}, action: {type: 'rateLimit', credits: 0}})
+    const {status} = await org.call('GET', `/orgs/${org.org}/connectors/${org.connector}/records/Accounts/word-search?word=anybody`)
+    assert.equal(status, 429)
+  }
+  places[0]!.world.crm.clearJournal()
+  return requests
+}
+
+const nextMinute = ({db}: World) => db.query(sql.unsafe`update crm_allowances set probe_at = probe_at - interval '61 seconds'`)
 
 test('20: the day is spent and the minute’s call is taken: nothing is sent, at any door', async t => {
   const requests = await spendDay(t.context.places)
-  const row: Row = {fault: '', faults: [], all: {refused: 'DAILY_ALLOWANCE_SPENT'}}
+  const row: Row = {fault: '', faults: [], all: {refused: 'DAILY_ALLOWANCE_SPENT'}, does: false}
   await assertSeen(t, row, requests, await Promise.all(requests.map(ask)))
 })
 
-test('the minute’s call is answered: it is done, and the day is there again', async t => {
-  const requests = await spendDay(t.context.places)
-  await nextMinute(requests)
-  await assertSeen(t, {fault: '', faults: [], all: done}, requests, await Promise.all(requests.map(ask)))
-})
+const both = declined('RECORD_LOCKED', 400, {part: 'item', retryable: true})
+const locked: Expected = {items: [{said: both}, {said: both}]}
+const denied: Expected = {relayed: declined('NO_PERMISSION', 403)}
+const slowed: Expected = {relayed: limited()}
+const lost: Expected = {relayed: silent(null)}
+const over: Expected = {relayed: spent()}
+
+/** Its next one; a replacement's is the reading of its first parent's rows, and what comes after that is not it. */
+const minutes: Row[] = [
+  {fault: 'answered: it is done, and the day is there again', faults: [], all: done},
+  {
+    ...{fault: 'answered, with every record refused: the day is there again', faults: [{action: {type: 'refuse', index: [0, 1]}}]},
+    ...{create: locked, update: locked, rows: locked, does: false},
+  },
+  {
+    ...{fault: 'declined: the day is still spent', faults: [{action: {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}}}]},
+    ...{create: denied, update: denied, byIds: denied, one: denied, does: false, spent: true},
+  },
+  {
+    ...{fault: 'refused for its rate: the day is still spent', faults: [{action: 'rateLimit'}], spent: true, does: false},
+    ...{create: slowed, update: slowed, byIds: slowed, one: slowed},
+  },
+  {
+    ...{fault: 'not answered: the day is still spent', faults: [{action: 'dropAfter'}], spent: true, does: true},
+    ...{create: lost, update: lost, byIds: lost, one: lost},
+  },
+  {
+    ...{fault: 'refused for the day once more: it is still spent', faults: [{action: {type: 'rateLimit', credits: 0}}]},
+    ...{create: over, update: over, rowsRead: over, byIds: over, one: over, does: false},
+  },
+]
+
+for (const row of minutes)
+  test(`the minute’s call is ${row.fault}`, async t => {
+    const requests = (await spendDay(t.context.places)).filter(({door}) => expectedOf(row, door))
+    await nextMinute(t.context.here)
+    for (const request of requests) arm(row, request)
+    await assertSeen(t, row, requests, await Promise.all(requests.map(ask)))
+  })

@@ -115,7 +115,12 @@ export const observe = async (request: Request, {status, headers, body}: Answere
     select (select count(*) from released_attempts join runs using (run_no) where id = ${run}) as released, state,
       exists (select from crm_allowances a where (a.dc, a.crm_org_id) = (c.dc, c.crm_org_id) and spent_at is not null) as spent
     from connectors c where id = ${connector}`)
-  const log = (await readLog(org.call, `/orgs/${org.org}/runs/${run}`)).map(entry => [entry.rowKey, entry.attempt, entry.outcome, entry.code])
+  const log = (await readLog(org.call, `/orgs/${org.org}/runs/${run}`)).map(entry => [
+    entry.rowKey,
+    entry.attempt,
+    entry.outcome,
+    entry.code,
+  ])
   const seen = await ok(org.call('GET', `/orgs/${org.org}/runs/${run}`), 200)
   return {
     ...{status, retryAfter: headers.get('retry-after'), said: saidIn(body), items: itemsIn(request, body)},

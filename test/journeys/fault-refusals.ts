@@ -72,10 +72,14 @@ export const wholes: Row[] = [
   declines('11: 401 OAUTH_SCOPE_MISMATCH', 401, refusal('OAUTH_SCOPE_MISMATCH')),
   declines('11: 403 NO_PERMISSION', 403, refusal('NO_PERMISSION', {permissions: ['Crm_Implied_Edit']})),
   declines('11: 403 NO_PERMISSION, wrapped', 403, {data: [refusal('NO_PERMISSION')]}, {part: 'first'}),
-  one('3: 200 without data', {...answer(200, {status: 'success'}), when: 'after'}, {
-    all: relayed(silent(200, {part: 'body'})),
-    does: true,
-  }),
+  one(
+    '3: 200 without data',
+    {...answer(200, {status: 'success'}), when: 'after'},
+    {
+      all: relayed(silent(200, {part: 'body'})),
+      does: true,
+    },
+  ),
   one('15 and 16: 304', {type: 'answer', status: 304}, {write: relayed(silent(304, {retryable: false})), read: absent, does: false}),
 ]
 

@@ -45,6 +45,10 @@ export type Row = Partial<Record<Door | 'write' | 'read' | 'all', Expected>> & {
   faults: Fault[]
   does?: boolean
   calls?: number
+  /** The reading of the other parent's rows meets the same. */
+  lasts?: boolean
+  /** The day is spent afterwards; by itself it is where the CRM said so with this call. */
+  spent?: boolean
   /** Of a connection whose access nobody has used yet. */
   fresh?: boolean
   switches?: Partial<Switches>
@@ -116,8 +120,8 @@ export const silences: Row[] = [
   ),
   // Nothing in a create's answer tells that its entries are turned round; an update's name other records than were sent there.
   one('i: entries turned round', 'shuffleData', {write: each(silent(200, {part: 'body'})), create: done, read: done, does: true}),
-  one('q: slower than we wait, before', {type: 'slow', ms: 1_800}, {all: relayed(silent(null)), does: true}),
-  one('q: slower than we wait, after', {type: 'slow', ms: 1_800, when: 'after'}, {all: relayed(silent(null)), does: true}),
+  one('q: slower than we wait, before', {type: 'slow', ms: 4_200}, {all: relayed(silent(null)), does: true}),
+  one('q: slower than we wait, after', {type: 'slow', ms: 4_200, when: 'after'}, {all: relayed(silent(null)), does: true}),
   one('q: slow, and in time', {type: 'slow', ms: 80, when: 'after'}, {all: done}),
   one('r: held before, let go later', 'hold', {all: relayed(silent(null)), does: true}),
   one('r: held after, let go later', {type: 'hold', when: 'after'}, {all: relayed(silent(null)), does: true}),

@@ -15,7 +15,7 @@ type Verdict = Pick<Seen, 'status' | 'retryAfter' | 'said' | 'items'> & {ends: E
  */
 export const verdictOf = (row: Row, request: Request, seen: Seen): Omit<Seen, 'answer'> => {
   const expected = expectedOf(row, request.door)!
-  const {ends, ...answered} = answerOf(expected, request, seen)
+  const {ends, ...answered} = answerOf(row, request, seen)
   const counted = ends.filter(({was}) => was === 'done' || was === 'unanswered').length
   const made = request.door === 'create' ? 'created' : 'updated'
   const log = ends.flatMap((end, n) => logged(end, request.keys[n]!, made))
@@ -29,7 +29,7 @@ export const verdictOf = (row: Row, request: Request, seen: Seen): Omit<Seen, 'a
     stored: request.door === 'byIds' || request.door === 'one' ? null : ends.map(({was}) => was === 'done' || isDoneSilently(was, row)),
     connection: 'refused' in expected && expected.ends ? 'ended' : 'connected',
     // Written down for a 429 alone, whatever else says that nothing is left; and for what was refused because it stands there.
-    spent: isSpent(expected) && !('relayed' in expected && expected.relayed.status !== 429),
+    spent: row.spent ?? (isSpent(expected) && !('relayed' in expected && expected.relayed.status !== 429)),
     stoppedBy: request.door === 'byIds' && isSpent(expected) ? 'allowance' : null,
   }
 }
@@ -50,10 +50,10 @@ const countsOf = (log: unknown[][]) => {
   return counts
 }
 
-const answerOf = (expected: Expected, request: Request, seen: Seen): Verdict => {
-  const {door} = request
+const answerOf = (row: Row, {door}: Request, seen: Seen): Verdict => {
+  const expected = expectedOf(row, door)!
   if ('refused' in expected) return refusedAt(door, expected, seen)
-  if (door === 'rowsRead') return readRowsAt(expected, seen)
+  if (door === 'rowsRead') return readRowsAt(expected, row, seen)
   if (!isWrite(door)) return readAt(door, expected, seen)
   if ('items' in expected) return apart(expected.items.map((item, n) => tell(item, door, n, seen)))
   const said = fill(expected.relayed, seen, 0)
@@ -86,13 +86,16 @@ const tell = (item: Item, door: Door, n: number, seen: Seen): Told => {
 
 const duplicateIn = (details: any): string => (details.errors?.[0].details ?? details).duplicate_record.id
 
-/** Of rows that could not be read nothing was sent, and the other parent goes on, unless the day is spent. */
-const readRowsAt = (expected: Exclude<Expected, {refused: string}>, seen: Seen): Verdict => {
+/** Of rows that could not be read nothing was sent, and the other parent goes on, unless the day is spent or it meets the same. */
+const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row, seen: Seen): Verdict => {
   const other = tell('done', 'rows', 1, seen)
   if ('items' in expected) return apart([tell(expected.items[0], 'rows', 0, seen), other])
-  const crm = fill(expected.relayed, seen, 0)
-  const unread: Told = {item: {error: true, code: undefined, written: false, crm}, end: {was: 'unsent'}}
-  return apart([unread, isSpent(expected) && crm.status === 429 ? unsent('DAILY_ALLOWANCE_SPENT') : other])
+  const unread = (n: number): Told => {
+    const crm = fill(expected.relayed, seen, n)
+    return {item: {error: true, code: undefined, written: false, crm}, end: {was: 'unsent'}}
+  }
+  if (lasts) return apart([unread(0), unread(1)])
+  return apart([unread(0), isSpent(expected) && expected.relayed.status === 429 ? unsent('DAILY_ALLOWANCE_SPENT') : other])
 }
 
 const unsent = (code: string): Told => ({item: {error: true, code, written: false}, end: {was: 'unsent'}})

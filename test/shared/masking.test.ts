@@ -65,6 +65,7 @@ test('every kind of value is masked: numbers, lists, objects, true and false', t
 const PERSONAL = [
   ...['anna@example.org', 'write to anna.berg@example.co.uk please', 'Anna <a@b.de>', '+49 30 901820', '(030) 901-8204', '0151 2345678'],
   ...['+4915123456789', 'DE89370400440532013000', 'DE89 3704 0044 0532 0130 00', 'GB29 NWBK 6016 1331 9268 19', '123-45-6789'],
+  ...['０１５１ ２３４５６７８', 'anna＠example．org', '0151\u200b2345678', '+49\u2060 30\u00ad901820', 'a\u200bnna@exam\u00adple.org'],
   ...['4111 1111 1111 1111', '123456789', 123456789012, ['x', 'a@b.de'], {mail: 'a@b.de'}],
 ]
 const PLAIN = [

@@ -24,6 +24,14 @@ test('an object is read back as it was put', async t => {
   t.deepEqual(await files(), ['src_1.csv'])
 })
 
+test('a part of an object is read by its range, without its end', async t => {
+  const {storage} = await open(t)
+  await storage.put('runs/run_1', inPieces('0123456789'))
+  t.is(String(await collect(await storage.readRange('runs/run_1', {start: 2, end: 5}))), '234')
+  t.is(String(await collect(await storage.readRange('runs/run_1', {start: 9, end: 10}))), '9')
+  await t.throwsAsync(storage.readRange('runs/run_2', {start: 0, end: 1}), {instanceOf: StorageMissing})
+})
+
 test('a second put replaces the first, whole', async t => {
   const {storage} = await open(t)
   await storage.put('runs/run_1', Readable.from([Buffer.from('first and longer')]))

@@ -48,7 +48,9 @@ for (const [point, isDone] of [
     const {stop} = await startWorkers(['writes'], world.config)
     t.teardown(stop)
     t.like(await orders.replace(run, [items[0]!]), {status: 409, body: {code: 'WRITE_UNDER_WAY'}})
-    t.like(await orders.results(run, [{...items[0]!, writeId: `${point} at once`}]), [{ok: false, code: 'WRITE_UNDER_WAY', written: false}])
+    t.like(await orders.replace(run, [{...items[0]!, writeId: `${point} at once`}]), {
+      ...{status: 409, body: {code: 'WRITE_UNDER_WAY', written: false}},
+    })
     await world.ahead('20 seconds')
     await until(
       () => meterOf(world, run),

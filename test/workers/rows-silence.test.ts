@@ -1,5 +1,6 @@
-import anyTest, {type TestFn} from 'ava'
+import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
+import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {type World, world} from '../world.ts'
 
 /** Writes nobody answered, and workers that died. One CRM: the tests take turns. */
@@ -10,17 +11,39 @@ test.before(async t => {
   const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '1'}})
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
-test.beforeEach(t => t.context.world.crm.clear())
+test.beforeEach(async ({context: {world}}) => {
+  world.crm.clear()
+  await world.ahead('0 seconds')
+})
 
 const PUT = {method: 'PUT', module: 'Orders'}
 
-for (const [what, action, isDone] of [
-  ['before it is done', 'dropBefore', false],
-  ['after it is done', 'dropAfter', true],
-  ['with half an answer', 'truncateAfter', true],
-  ['with an answer that takes too long', {type: 'slow', ms: 2_500, when: 'after'}, true],
-  ['with a server’s error', 'status5xxAfter', true],
-] as const) {
+/** Nothing of these parents is read or sent until the first send's time is over; other parents are. Leaves the clock past that. */
+const assertWaits = async (t: ExecutionContext<Here>, {run, items}: {run: string; items: {parentId: string}[]}) => {
+  const {world, orders} = t.context
+  const about = () =>
+    world.crm.journal({path: '/crm'}).filter(call => items.some(one => JSON.stringify(call).includes(one.parentId))).length
+  const asked = about()
+  const {status, body, headers} = await orders.replace(run, items)
+  t.like({status, body}, {status: 409, body: {code: 'WRITE_UNDER_WAY', written: false}})
+  const seconds = Number(headers.get('retry-after'))
+  t.true(seconds >= 5 && seconds <= 11, `Retry-After ${seconds}`)
+  const ofOther = {parentId: orders.makeOrder(1), rows: sheet('Z')}
+  const again = {...items[0], rows: sheet('A of another sheet')}
+  t.like(await orders.results(run, [again, ofOther]), [{code: 'WRITE_UNDER_WAY', written: false}, {ok: true}])
+  t.is(about(), asked)
+  await world.ahead(`${seconds} seconds`)
+}
+
+/** `mayGoOn`: no status came, so the CRM may be at it still. */
+for (const [what, action, {isDone = true, mayGoOn = false}] of [
+  ['before it is done', 'dropBefore', {isDone: false, mayGoOn: true}],
+  ['after it is done', 'dropAfter', {mayGoOn: true}],
+  ['with half an answer', 'truncateAfter', {}],
+  ['with an answer that takes too long', {type: 'slow', ms: 2_500, when: 'after'}, {mayGoOn: true}],
+  ['with a server’s error', 'status5xxAfter', {}],
+  ['with a gateway that waits no longer', {type: 'status5xxAfter', status: 504}, {mayGoOn: true}],
+] as [string, FaultSpec['action'], {isDone?: boolean; mayGoOn?: boolean}][]) {
   for (const made of [false, true]) {
     test(`a call that ends ${what} stays counted, and asked again it replaces again (${made ? 'made' : 'held rows'})`, async t => {
       const {world, orders} = t.context
@@ -42,14 +65,17 @@ for (const [what, action, isDone] of [
         answered,
       )
 
+      if (mayGoOn) await assertWaits(t, {run, items})
       t.like(await orders.results(run, items), [
         {ok: true, deleted: isDone ? 3 : made ? 0 : 2, added: 3},
         {ok: true, deleted: isDone ? 1 : made ? 0 : 1, added: 1},
       ])
       t.deepEqual(parents.map(orders.productsOf), [['A', 'B', 'C'], ['D']])
-      t.deepEqual(await meterOf(world, run), {counted: 4, admissions: 4, sends: 0, questions: 0, state: 'writing'})
+      const beside = mayGoOn ? 1 : 0
+      t.deepEqual(await meterOf(world, run), {counted: 4 + beside, admissions: 4 + beside, sends: 0, questions: 0, state: 'writing'})
+      const log = (await logOf(world, run)).filter(({key}) => key !== 'f.Z')
       t.deepEqual(
-        (await logOf(world, run)).map(({key, attempt, outcome, recordId}) => [key, attempt, outcome, recordId]),
+        log.map(({key, attempt, outcome, recordId}) => [key, attempt, outcome, recordId]),
         [1, 2].flatMap(attempt =>
           rows.flatMap((sheet, n) => sheet.map(({rowKey}) => [rowKey, attempt, attempt === 1 ? 3 : 1, parents[n]])),
         ),

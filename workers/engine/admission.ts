@@ -5,6 +5,7 @@ import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
 import {admit, findSend, GATE_SHUT} from '../../sql/ledger.ts'
 import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
 import type {Context} from './context.ts'
+import {witnessOf} from './digest.ts'
 import {LeaseLost, RunStopped} from './ending.ts'
 import {shutBy} from './patience.ts'
 import {KINDS, type Kind, type Track} from './row.ts'
@@ -66,7 +67,10 @@ const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: 
         flow: track.no,
         module: track.module.no,
         kind: KINDS[kind],
-        rows: ops.map(({row, target}) => ({key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.witness})),
+        rows: ops.map(({row, target}) => ({
+          ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.witness},
+          digest: kind === 'create' ? witnessOf(track, row) : null,
+        })),
         answerSeconds: answerSecondsOf(ctx),
         leaseSeconds: config.LEASE_SECONDS,
       })
@@ -94,7 +98,7 @@ const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): P
     const head = await lockHead(tx, {run: ctx.run.no, fence: ctx.lease.fence})
     if (!head) throw new LeaseLost('Another owner took the run')
     if (head.stop) throw new RunStopped(head.stop)
-    const shut = shutBy(await findStanding(tx, ctx.run.no))
+    const shut = shutBy(await findStanding(tx, ctx.run.no), ctx.run)
     if (shut) throw shut
     const keys = ops.map(({row}) => row.key)
     const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: track.module.no, keys}))
@@ -102,7 +106,7 @@ const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): P
     const fitting = keys.findIndex((_, at) => keys.slice(0, at + 1).filter(key => fresh.has(key)).length > room)
     if (fitting !== 0) return fitting < 0 ? keys.length : fitting
     if (head.sendsOpen > 0 || resending()) return 0
-    const stop = limitStop(head)
+    const stop = limitStop({...ctx.run, ...head})
     await writeStop(tx, {run: ctx.run.no, stop})
     return stop
   })

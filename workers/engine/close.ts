@@ -1,6 +1,8 @@
+import {deleteChainRows} from '../../sql/chain-rows.ts'
 import {setImportState} from '../../sql/imports.ts'
 import {deleteCursors} from '../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../sql/run-heads.ts'
+import {deleteAnswers} from '../../sql/run-lookups.ts'
 import {beginClose, endRun} from '../../sql/runs.ts'
 import type {Held} from './context.ts'
 import {LeaseLost} from './ending.ts'
@@ -19,10 +21,13 @@ export const closeRun = async (ctx: Held): Promise<void> => {
   if (!(await beginClose(db, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
   while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
+  while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  if (run.dryRun)
+    while ((await deleteChainRows(db, {chain: ctx.chain, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   atPoint('in_close')
   await db.transaction(async tx => {
     if (!(await endRun(tx, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
-    if (run.importNo !== null) await setImportState(tx, {no: run.importNo, state: 'done'})
+    if (run.importNo !== null && !run.dryRun) await setImportState(tx, {no: run.importNo, state: 'done'})
   })
 }
 

@@ -6,16 +6,18 @@ import type {Log} from '../../shared/log.ts'
 import type {Storage} from '../../shared/storage.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
+import type {Expressions} from './expressions.ts'
 import type {Lease} from './lease.ts'
+import type {Lookups} from './lookups.ts'
 import type {Settler} from './settler.ts'
 
 /** What every step of one run has at hand. */
-export type Context = Offline & {connection: Connection; slots: Share}
+export type Context = Offline & {connection: Connection; slots: Share; expressions: Expressions; lookups: Lookups}
 
 /** As long as the CRM is not spoken to. */
 export type Offline = Held & {
-  /** When the chain's first run was authorised, in ms by this process's clock: a record made before is not the chain's. */
-  chainStart: number
+  /** When the chain's first run was authorised, in ms by this process's clock: a record made before is not the chain's. Null: not known. */
+  chainStart: number | null
   snapshot: Snapshot
 }
 
@@ -26,7 +28,12 @@ export type Held = {
   hot: Hot
   storage: Storage
   run: Run
+  /** Where what the run's rows come to is kept. */
   chain: number
+  /** The chain the run carries on, which is its own unless it is a dry run; null for a run that carries none on. */
+  retried: number | null
+  /** Rows a dry run has planned. */
+  planned: {count: number}
   lease: Lease
   settler: Settler
   /** Given to each batch in turn; a new owner begins past the last one's. */

@@ -1,13 +1,16 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {askAbout, findDecided} from './asking.ts'
 import type {Context} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 import {type Holds, openHolds} from './holds.ts'
 import {findOurs, type Unmatched} from './match.ts'
 import {backOffMs, shutBy} from './patience.ts'
 import {plan} from './plan.ts'
+import {rehearse} from './rehearsal.ts'
 import type {Failure, Kind, Row, Track} from './row.ts'
 import {sendBatch} from './sender.ts'
 import {nothingSettled, type Settled} from './settler.ts'
+import type {Standing} from './standing.ts'
 import {enter, type Op} from './verdict.ts'
 import {openWindow, type Window} from './window.ts'
 
@@ -33,7 +36,8 @@ export type Desk = {
   failure: {error: unknown} | null
 }
 
-export type Prepared = {rows: Row[]; failures: Failure[]; unmatched: Unmatched[]}
+/** `standing`: rows that end as their chain left them. */
+export type Prepared = {rows: Row[]; failures: Failure[]; unmatched: Unmatched[]; standing: Standing[]}
 
 export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => ({
   ctx,
@@ -58,14 +62,14 @@ export const assertGoing = ({failure, ctx, silent, window}: Desk) => {
   const stop = ctx.lease.stopSeen()
   if (stop) throw new RunStopped(stop)
   if (ctx.lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
-  const shut = shutBy(ctx.lease.standingSeen())
+  const shut = shutBy(ctx.lease.standingSeen(), ctx.run)
   if (shut) throw shut
   if (silent > ctx.config.CRM_SLOTS && window.count() > 0)
     throw new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
 }
 
 /** Rows that hold what they need are planned; the others wait for it. */
-export const place = async (desk: Desk, {rows, failures, unmatched}: Prepared) => {
+export const place = async (desk: Desk, {rows, failures, unmatched, standing}: Prepared) => {
   assertGoing(desk)
   const lost = new Set(unmatched.map(({row}) => row))
   const failed = [
@@ -73,6 +77,7 @@ export const place = async (desk: Desk, {rows, failures, unmatched}: Prepared) =
     ...unmatched.map(one => ({...one, target: null})),
   ]
   if (failed.length) begin(desk, settleFailures(desk, failed))
+  if (standing.length) begin(desk, settleStanding(desk, standing))
   const ready = rows.filter(row => !lost.has(row) && desk.holds.take(row))
   if (ready.length) await planRows(desk, ready)
 }
@@ -117,13 +122,15 @@ const begin = (desk: Desk, work: Promise<void>) => {
 const planRows = async (desk: Desk, rows: Row[]) => {
   const {ctx, track, holds} = desk
   const ours = await findOurs(ctx, track, rows)
+  const decisions = await findDecided(ctx, track, rows)
   const settled = nothingSettled(null)
   const skipped: Row[] = []
   for (const row of rows) {
-    const planned = plan(row, track, (row.matchKey && ours.get(row.matchKey.toString('latin1'))) || [])
+    const planned = plan(row, track, (row.matchKey && ours.get(row.matchKey.toString('latin1'))) || [], decisions.get(row))
     if (planned.do === 'create') fill(desk, 'create', {row, target: null})
     else if (planned.do === 'skip') {
       enter({track, settled}, row, 'skipped', {...planned, attempt: row.attempt})
+      if (planned.asks) askAbout(ctx, track, settled, row, planned.asks)
       if (row.open) settled.closed.push({module: track.module.no, key: row.key})
       skipped.push(row)
     } else if (holds.takeRecord(row, planned.target)) fill(desk, 'update', {row, target: planned.target})
@@ -136,15 +143,25 @@ const settleUnsent = async (desk: Desk, settled: Settled, rows: Row[]) => {
   free(desk, rows)
 }
 
-type Failed = {row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'open'>; code: string; message: string; target: string | null}
+type Failed = Pick<Failure, 'code' | 'message' | 'target' | 'end' | 'asks'> & {
+  row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'>
+}
 
 const settleFailures = async (desk: Desk, failed: Failed[]) => {
   const settled = nothingSettled(null)
-  for (const {row, code, message, target} of failed) {
-    enter({track: desk.track, settled}, row, 'failed', {code, message, target, attempt: row.attempt})
+  for (const {row, code, message, target, end, asks} of failed) {
+    if (asks) settled.asked.push(asks)
+    enter({track: desk.track, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
     if (row.open) settled.closed.push({module: desk.track.module.no, key: row.key})
   }
   const rows = failed.map(({row}) => row)
+  await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
+}
+
+const settleStanding = async (desk: Desk, standing: Standing[]) => {
+  const settled = nothingSettled(null)
+  for (const {row, outcome, ...said} of standing) enter({track: desk.track, settled}, row, outcome, {...said, attempt: row.attempt})
+  const rows = standing.map(({row}) => row)
   await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
 }
 
@@ -169,7 +186,9 @@ const flush = (desk: Desk, kind: Kind) => {
 }
 
 const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
-  const {next, unsent, ending} = await sendBatch(desk.ctx, desk.track, kind, ops, besides(desk))
+  const {ctx, track} = desk
+  const on = besides(desk)
+  const {next, unsent, ending} = await (ctx.run.dryRun ? rehearse(ctx, track, kind, ops, on.leave) : sendBatch(ctx, track, kind, ops, on))
   if (ending) throw ending
   for (const row of next.keys()) desk.resending.delete(row)
   for (const op of unsent) fill(desk, kind, op)

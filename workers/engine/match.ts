@@ -29,7 +29,7 @@ export const matchRows = async (ctx: Context, track: Track, rows: Row[]): Promis
 }
 
 /** Every one of them ends before this does, so that a pass which ends leaves no call of its own behind. */
-const allOf = async <T>(asked: Promise<T>[]): Promise<T[]> => {
+export const allOf = async <T>(asked: Promise<T>[]): Promise<T[]> => {
   await Promise.allSettled(asked)
   return Promise.all(asked)
 }
@@ -63,12 +63,16 @@ const unmatched = (rows: Row[], field: Track['matchFields'][number], refused: Ma
     return crm ? [{row, code: crm.code ?? 'MATCH_REFUSED', message: `${field.apiName} could not be searched: ${sayProblem(crm)}`}] : []
   })
 
-/** What rows of this chain wrote under the same keys. Asked once the rows hold their keys, so nothing can change it meanwhile. */
+/** What rows of this chain wrote under the same keys, or a dry run supposes. Asked once the rows hold their keys, so nothing can change it meanwhile. */
 export const findOurs = async (ctx: Context, track: Track, rows: Row[]): Promise<Map<string, string[]>> => {
   const keys = rows.flatMap(({matchKey, decided}) => (matchKey && !decided ? [matchKey] : []))
   const ours = new Map<string, string[]>()
   if (keys.length === 0) return ours
-  for (const {key, recordId} of await findMatches(ctx.hot, {chain: ctx.chain, module: track.module.no, keys})) {
+  for (const {key, recordId} of await findMatches(ctx.hot, {
+    chains: [ctx.chain, ctx.retried ?? ctx.chain],
+    module: track.module.no,
+    keys,
+  })) {
     const name = key.toString('latin1')
     ours.set(name, [...(ours.get(name) ?? []), recordId])
   }

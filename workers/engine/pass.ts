@@ -1,12 +1,15 @@
 import type {Row as FileRow} from '../../shared/imports/row.ts'
 import {listLoggedRows} from '../../sql/run-log.ts'
+import {composeRows} from './composing.ts'
 import type {Context} from './context.ts'
 import {assertGoing, type Desk, finish, makeRoom, openDesk, type Prepared, place, rest} from './desk.ts'
+import {type Filtered, openFiltered} from './filtered.ts'
 import {matchRows} from './match.ts'
 import {openQuestions, type Question} from './questions.ts'
 import {readChunks} from './reading.ts'
-import {compose, type Failure, isRow, KINDS, type Row, type Track} from './row.ts'
-import {countedAs} from './takeover.ts'
+import {type Failure, isRow, type Row, type Track} from './row.ts'
+import {nothingSettled} from './settler.ts'
+import {findTheirs, isInRange, isStanding, resume, type Standing} from './standing.ts'
 
 const chunksAhead = 2
 
@@ -16,14 +19,16 @@ const chunksAhead = 2
  */
 export const runPass = async (ctx: Context, track: Track, lowWater: number): Promise<void> => {
   const desk = openDesk(ctx, track, lowWater)
+  const filtered = openFiltered(track)
   const isDone = await findDone(ctx, track, lowWater)
-  ctx.settler.follow(() => ({flow: track.no, lowWater: desk.window.lowWater()}))
+  ctx.settler.follow(() => filtered.under({flow: track.no, lowWater: desk.window.lowWater()}))
   try {
-    for await (const prepared of ahead(chunksOf(ctx, track), chunksAhead, chunk => prepare(desk, chunk, isDone))) {
+    for await (const prepared of ahead(chunksOf(ctx, track), chunksAhead, chunk => prepare(desk, chunk, {isDone, filtered}))) {
       await place(desk, prepared)
       await makeRoom(desk)
     }
     await finish(desk)
+    if (filtered.isOpen()) await ctx.settler.settle(nothingSettled(null))
   } catch (error) {
     desk.failure ??= {error}
   } finally {
@@ -38,7 +43,12 @@ type IsDone = (number: number) => boolean
 /** Each chunk of the file with what an earlier owner left open of its rows. */
 async function* chunksOf(ctx: Context, track: Track): AsyncGenerator<Chunk> {
   const questions = openQuestions(ctx, track)
-  for await (const read of readChunks(ctx, track)) yield {read, questions: await questions.upTo(read.at(-1)?.rowNumber ?? 0)}
+  const last = ctx.snapshot.rows?.to ?? Number.POSITIVE_INFINITY
+  for await (const read of readChunks(ctx, track)) {
+    const [first] = read
+    if (first && first.rowNumber > last) return
+    yield {read, questions: await questions.upTo(read.at(-1)?.rowNumber ?? 0)}
+  }
 }
 
 /** Rows that an earlier owner brought to their end. Those past the mark were in its window, so there are never many. */
@@ -49,36 +59,41 @@ const findDone = async ({db, run}: Context, track: Track, lowWater: number): Pro
 
 const sizeOf = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
 
-/** Composes a chunk and asks the CRM about it. Its rows enter the window as they are read; those that cleaning struck never do. */
-const prepare = async ({ctx, track, window}: Desk, {read: chunk, questions}: Chunk, isDone: IsDone): Promise<Prepared> => {
+type Besides = {isDone: IsDone; filtered: Filtered}
+
+/** Composes a chunk and asks the CRM about it. */
+const prepare = async (desk: Desk, {read: chunk, questions}: Chunk, {isDone, filtered}: Besides): Promise<Prepared> => {
+  const {ctx, track, window} = desk
   const rows: Row[] = []
   const failures: Failure[] = []
-  for (const read of chunk) {
-    const question = questions.get(read.rowNumber)
-    if (read.struck !== undefined || (!question && isDone(read.rowNumber))) window.passOver(read.rowNumber)
-    else {
-      window.enter(read.rowNumber, sizeOf(read))
-      const composed = compose(track, read)
-      if (isRow(composed)) rows.push(resume(composed, question))
-      else failures.push(composed)
-    }
+  const standing: Standing[] = []
+  const entered = enter(desk, chunk, number => questions.get(number)?.run !== ctx.run.no && isDone(number))
+  const theirs = await findTheirs(
+    ctx,
+    track,
+    entered.map(({rowNumber}) => rowNumber),
+  )
+  const mine = theirs.size ? entered.filter(({rowNumber}) => !theirs.has(rowNumber)) : entered
+  for (const composed of [...theirs.values(), ...(await composeRows(ctx, track, mine, questions))]) {
+    const question = isStanding(composed) ? undefined : questions.get(composed.number)
+    const one = question && !isStanding(composed) ? resume(ctx, track, composed, question) : composed
+    if (isStanding(one)) standing.push(one)
+    else if (isRow(one)) rows.push(one)
+    else if (one.end === 'held') filtered.keepBack(one.number)
+    else failures.push(one)
   }
-  return {rows, failures, unmatched: await matchRows(ctx, track, rows)}
+  filtered.leave(window)
+  return {rows, failures, standing, unmatched: await matchRows(ctx, track, rows)}
 }
 
-/** A row whose last send was not answered keeps the step it was sent for: matched again, it would find its own lost record. */
-const resume = (row: Row, question: Question | undefined): Row => {
-  if (!question) return row
-  const again = question.kind === KINDS.again
-  return {
-    ...row,
-    attempt: question.attempt,
-    open: true,
-    counted: countedAs(question.kind),
-    silences: again ? 0 : 1,
-    decided: again ? null : {kind: question.kind === KINDS.update ? 'update' : 'create', target: question.target},
-  }
-}
+/** Rows enter the window in their order, before anything is waited for: other chunks are prepared beside this one. Those that cleaning struck never do. */
+const enter = ({ctx, window}: Desk, chunk: FileRow[], isOver: (number: number) => boolean): FileRow[] =>
+  chunk.filter(read => {
+    const isIn = read.struck === undefined && isInRange(ctx.snapshot.rows, read.rowNumber) && !isOver(read.rowNumber)
+    if (isIn) window.enter(read.rowNumber, sizeOf(read))
+    else window.passOver(read.rowNumber)
+    return isIn
+  })
 
 /** Runs `begin` up to `count` items ahead of whoever takes the results, in order. */
 async function* ahead<T, R>(source: AsyncIterable<T>, count: number, begin: (item: T) => Promise<R>): AsyncGenerator<R> {

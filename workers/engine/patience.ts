@@ -3,6 +3,7 @@ import {CrmError, isCrowded} from '../../shared/crm/error.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {carriesOn} from '../../shared/runs/stop.ts'
 import {findStanding, type Standing} from '../../sql/connectors.ts'
+import type {Run} from '../../sql/runs.ts'
 import type {Context, Held} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 
@@ -31,7 +32,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
   if (quotaSpent) throw spent()
   if (isCrowded(error.crm)) await ctx.slots.cut()
-  if (!retryable) throw new RunStopped({stopped: 'CRM_REFUSED', message: `${error.message}. Mend this at the CRM. ${carriesOn}`})
+  if (!retryable) throw new RunStopped({stopped: 'CRM_REFUSED', message: `${error.message}. Mend this at the CRM. ${carriesOn(ctx.run)}`})
   const waitMs = backOffMs(tried, retryAfterMs)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
@@ -42,7 +43,7 @@ export const spent = () =>
   new RunPaused('DAILY_ALLOWANCE_SPENT', "The CRM's API credits of the last 24 hours are used up; the run looks again every minute", 60)
 
 /** What a connection that takes no writes means for the run. Null for one that does. */
-export const shutBy = (standing: Standing) => {
+export const shutBy = (standing: Standing, run: Run) => {
   if (standing === 'open') return null
   if (standing === 'paused')
     return new RunPaused(
@@ -51,12 +52,12 @@ export const shutBy = (standing: Standing) => {
       1,
     )
   const why = standing === 'ended' ? 'The CRM no longer honours this connection' : 'This connection was disconnected'
-  return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}: connect it again. ${carriesOn}`})
+  return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}: connect it again. ${carriesOn(run)}`})
 }
 
 /** What a refusal before sending means for the run: lie down and try again, or stop because the grant has ended. */
 export const meaningOf = async ({db, run}: Held, refusal: Refusal) => {
-  const shut = shutBy(await findStanding(db, run.no))
+  const shut = shutBy(await findStanding(db, run.no), run)
   if (shut) return shut
   const {code, message, extra} = refusal
   // A destination that names when its allowance is there again is not asked before.

@@ -1,26 +1,43 @@
+import type {Decision} from '../../sql/decisions.ts'
 import type {Row, Track} from './row.ts'
 
 export type Plan =
   | {do: 'create'}
   | {do: 'update'; target: string}
-  | {do: 'skip'; code: 'MATCH_ONE' | 'MATCH_MANY'; message: string; recordId: string | null}
+  /** `asks`: a person is to choose between these records, of which there may be none; null where nobody is asked. */
+  | {do: 'skip'; code: 'MATCH_ONE' | 'MATCH_MANY' | 'MATCH_SKIPPED'; message: string; recordId: string | null; asks: string[] | null}
 
 /**
- * What becomes of a row, given the records it matches: those its chain wrote before those the CRM finds. No input and output of its
- * own, so a dry run plans what a real run does.
+ * What becomes of a row, given the records it matches (those its chain wrote before those the CRM finds) and what a person decided of it
+ * before the run began. No input and output of its own, so a dry run plans what a real run does.
  */
-export const plan = (row: Row, {onOne, onMany}: Pick<Track, 'onOne' | 'onMany'>, ours: string[]): Plan => {
+export const plan = (row: Row, track: Pick<Track, 'onOne' | 'onMany'>, ours: string[], decision: Decision | null = null): Plan => {
   if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
   const matches = [...new Set([...ours, ...row.matches])].sort(byAge)
+  const choice = track.onMany === 'ask' ? (decision?.choice ?? null) : track.onMany
+  // Whoever chose a record meant that one: with it gone nothing is known of what they want, however many others match.
+  if (choice === 'record' && !matches.includes(decision!.recordId!)) return ask(matches, 'The record chosen for this row no longer matches')
   if (matches.length === 0) return {do: 'create'}
-  if (matches.length > 1 && onMany !== 'first') {
-    const message = `${matches.length} records match; ${onMany === 'ask' ? 'choose one, then retry' : 'none was written'}`
-    return {do: 'skip', code: 'MATCH_MANY', message, recordId: null}
-  }
-  const target = matches[0]!
+  if (matches.length === 1) return meet(track, matches[0]!)
+  if (choice === 'record') return meet(track, decision!.recordId!)
+  if (choice === 'first') return meet(track, matches[0]!)
+  if (choice === 'create') return {do: 'create'}
+  if (choice === null) return ask(matches, `${matches.length} records match`)
+  const [code, said] = decision
+    ? (['MATCH_SKIPPED', 'somebody chose to leave the row out'] as const)
+    : (['MATCH_MANY', 'none was written'] as const)
+  return {do: 'skip', code, message: `${matches.length} records match; ${said}`, recordId: null, asks: null}
+}
+
+const ask = (matches: string[], why: string): Plan => ({
+  ...{do: 'skip', code: 'MATCH_MANY', message: `${why}: answer the run's questions, then retry it`, recordId: null, asks: matches},
+})
+
+const meet = ({onOne}: Pick<Track, 'onOne'>, target: string): Plan => {
   if (onOne === 'create') return {do: 'create'}
   if (onOne === 'update') return {do: 'update', target}
-  return {do: 'skip', code: 'MATCH_ONE', message: 'The record is there already and was left as it is', recordId: target}
+  const message = 'The record is there already and was left as it is'
+  return {do: 'skip', code: 'MATCH_ONE', message, recordId: target, asks: null}
 }
 
 /** The CRM's ids are numbers that grow. */

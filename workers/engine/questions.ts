@@ -9,15 +9,19 @@ export type Questions = {
 }
 
 /**
- * What an earlier owner left open and may be sent again, page by page as the reader comes to it: there may be as many as rows. A
+ * What an earlier owner or an earlier run of the chain left open, page by page as the reader comes to it: there may be as many as rows. A
  * row's question is read before the row is, so none of this owner's own is among them.
  */
-export const openQuestions = ({db, run}: Pick<Context, 'db' | 'run'>, track: Pick<Track, 'no'>, perPage = 1_000): Questions => {
+export const openQuestions = (
+  {db, run, chain, retried}: Pick<Context, 'db' | 'run' | 'chain' | 'retried'>,
+  track: Pick<Track, 'no'>,
+  perPage = 1_000,
+): Questions => {
   let page: readonly Question[] = []
   let readTo = 0
 
   const turn = async () => {
-    page = await listUnsettled(db, {run: run.no, flow: track.no, after: readTo, limit: perPage})
+    page = await listUnsettled(db, {chain: retried ?? chain, flow: track.no, after: readTo, limit: perPage})
     readTo = page.length < perPage ? Number.POSITIVE_INFINITY : page.at(-1)!.number
   }
   return {
@@ -28,10 +32,10 @@ export const openQuestions = ({db, run}: Pick<Context, 'db' | 'run'>, track: Pic
         found.push(...page.filter(one => one.number <= number))
       }
       page = page.filter(one => one.number > number)
-      return new Map(found.filter(isToBeSent).map(one => [one.number, one]))
+      return new Map(found.filter(question => question.run !== run.no || isToBeSent(question)).map(one => [one.number, one]))
     },
   }
 }
 
-/** A create without a witness that nobody answered is never sent again: its row stays `unanswered`. */
+/** A create of this run without a witness that nobody answered is never sent again: its row stays `unanswered`, as it was told. */
 const isToBeSent = ({kind, witness}: Question) => kind !== KINDS.create || witness

@@ -1,8 +1,16 @@
+import type {EvaluationError} from '../../shared/expressions/sandbox.ts'
 import {matchKeyOf, normalise} from '../../shared/flows/match-key.ts'
-import type {SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/flows/snapshot.ts'
-import {CLEAR, convert} from '../../shared/flows/value.ts'
+import {CLEAR, convert, convertValue, USERS} from '../../shared/flows/value.ts'
 import type {Row as FileRow} from '../../shared/imports/row.ts'
+import type {Asking} from '../../sql/questions.ts'
 import type {Outcome} from '../../sql/run-log.ts'
+import type {Evaluated} from './expressions.ts'
+import type {LookupNote} from './linking.ts'
+import {digestOf} from './lookups.ts'
+import {FILTER, GUARD} from './program.ts'
+import type {Filler, Link, Track} from './track.ts'
+
+export {layTrack, type Track} from './track.ts'
 
 export const KINDS = {create: 0, update: 1, again: 2} as const
 export type Kind = 'create' | 'update'
@@ -23,61 +31,43 @@ export type Row = {
   attempt: number
   /** Sends of this row in this run that nobody answered. */
   silences: number
+  /** An earlier run of the chain sent a create of this row that nobody answered. */
+  lost?: boolean
   /** A step settled before, which planning may not change any more. */
   decided: {kind: Kind; target: string | null} | null
   /** Its outcome as counted now. */
   counted: Outcome | null
   /** Whether it stands in `unsettled`. */
   open: boolean
+  /** Links that are found before it is planned. */
+  wants?: Want[]
+  /** What of its links was not simply found; written down with the row's first entry. */
+  notes?: LookupNote[]
 }
 
-export type Failure = {number: number; key: string; code: string; message: string; target: string | null}
-
-type Filler = {field: SnapshotModule['fields'][number]; column: number | null; text: string; clears: boolean}
-
-/** A flow made ready to run over rows: columns by position, fields by shape. */
-export type Track = {
-  no: number
-  id: string
-  source: SnapshotSource
-  module: SnapshotModule
-  fillers: Filler[]
-  matchFields: SnapshotModule['fields']
-  uniqueFields: SnapshotModule['fields']
-  onOne: 'update' | 'skip' | 'create'
-  onMany: 'ask' | 'first' | 'skip'
+/**
+ * A row that ends before it is planned: it failed, or else `end` says how. `held`: the filter keeps it back, and nothing is said of it.
+ * `asks`: what a person is to choose first.
+ */
+export type Failure = {
+  number: number
+  key: string
+  code: string
+  message: string
+  target: string | null
+  end?: 'skipped' | 'held'
+  notes?: LookupNote[]
+  asks?: Asking
 }
 
-export const layTrack = (
-  {no, sourceNo, moduleNo, flow}: SnapshotFlow,
-  {sources, modules}: {sources: SnapshotSource[]; modules: SnapshotModule[]},
-): Track => {
-  const source = sources.find(source => source.no === sourceNo)!
-  const module = modules.find(module => module.no === moduleNo)!
-  const fieldOf = (name: string) => module.fields.find(({apiName}) => apiName === name)!
-  const fillers = flow.fields
-    .filter(({mode}) => mode !== 'skip')
-    .map(({field, mode, source: column, staticValue, empty}) => ({
-      field: fieldOf(field),
-      column: mode === 'column' ? source.columns.indexOf(column!) : null,
-      text: staticValue ?? '',
-      clears: empty === 'clear',
-    }))
-  return {
-    no,
-    id: flow.id,
-    source,
-    module,
-    fillers,
-    matchFields: (flow.match?.by ?? []).map(fieldOf),
-    uniqueFields: fillers.map(({field}) => field).filter(({unique}) => unique),
-    onOne: flow.match?.onOne ?? 'create',
-    onMany: flow.match?.onMany ?? 'skip',
-  }
-}
+/** A link whose record is still to be found. `digest`: names the value; null where nothing can have it. */
+export type Want = {field: string; link: Link; text: string; digest: string | null}
 
-/** The row as the CRM will be sent it, or why it cannot be. Pure: the same cells give the same row in every run of a chain. */
-export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow): Row | Failure => {
+/**
+ * The row as the CRM will be sent it but for links that are still to be found, or why it cannot be. Pure: the same cells, and the same that
+ * the flow's expressions made of them, give the same row in every run of a chain.
+ */
+export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow, evaluated: Evaluated = none): Row | Failure => {
   const key = `${track.id}.${rowNumber}`
   const failed = (code: string, message: string, target: string | null = null) => ({number: rowNumber, key, code, message, target})
   if (ragged)
@@ -85,30 +75,77 @@ export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow): Row 
       'ROW_RAGGED',
       `The row has ${cells.length} cells and the header ${track.source.fileColumns ?? track.source.columns.length}: nothing of it was written`,
     )
+  const stopped = track.program && stopBy(evaluated, failed)
+  if (stopped) return stopped
   if (isBlank(track, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
   const payload: Record<string, unknown> = {}
+  let wants: Want[] | undefined
   for (const filler of track.fillers) {
     const {field, clears} = filler
-    const cell = cellOf(filler, cells)
-    if (cell === CLEAR || (clears && cell.trim() === '')) payload[field.apiName] = null
-    else if (cell.trim() !== '') {
-      const converted = convert(cell, field)
+    const made = filler.expression === undefined ? null : madeFor(filler, cells, evaluated)
+    if (made && 'error' in made) return failed(made.error.code, sayError(made.error), field.apiName)
+    const value = made ? made.value : cellOf(filler, cells)
+    if (value === CLEAR) payload[field.apiName] = null
+    else if (value === null || (typeof value === 'string' && value.trim() === '')) {
+      if (clears) payload[field.apiName] = null
+    } else if (filler.link && isWanted(filler, value)) (wants ??= []).push(want(filler, String(value)))
+    else {
+      const converted = made ? convertValue(value, field, filler.rules) : convert(value as string, field, filler.rules)
       if (!converted.ok) return failed(converted.code, converted.message, field.apiName)
       payload[field.apiName] = converted.value
     }
   }
-  return dress(track, key, rowNumber, payload)
+  const row = dress(track, key, rowNumber, payload)
+  return wants ? {...row, wants} : row
 }
 
-/** Nothing of the file is in it: static values and cleared fields alone are no row. */
-const isBlank = ({fillers}: Track, cells: string[]) => {
-  const readsFile = fillers.some(({column}) => column !== null)
-  return fillers.every(filler => (readsFile && filler.column === null) || cellOf(filler, cells).trim() === '')
+const none: Evaluated = {}
+
+type Failed = (code: string, message: string, target?: string | null) => Failure
+
+/** By the flow's filter and guard: a row for which one is not true goes no further. */
+const stopBy = (evaluated: Evaluated, failed: Failed): Failure | null => {
+  for (const [name, end] of [
+    [FILTER, 'held'],
+    [GUARD, 'skipped'],
+  ] as const) {
+    const outcome = evaluated[name]
+    if (outcome && 'error' in outcome) return failed(outcome.error.code, `${name}: ${sayError(outcome.error)}`)
+    if (outcome && !outcome.value) return {...failed('GUARDED', "The flow's guard keeps this row back"), end}
+  }
+  return null
+}
+
+const sayError = ({message, line, column}: EvaluationError) => (line === null ? message : `${message} (line ${line}, column ${column})`)
+
+/** What the expression made of the row; null where its cell is the clear token, which passes it by. */
+const madeFor = ({expression, column}: Filler, cells: string[], evaluated: Evaluated) =>
+  column !== null && cells[column] === CLEAR ? null : evaluated[expression!]!
+
+const isWanted = ({link, field}: Filler, value: unknown) => {
+  if (!link || typeof value === 'object') return false
+  return link.always || (USERS.has(field.type) && String(value).includes('@'))
+}
+
+const want = ({field, link}: Filler, text: string): Want => ({
+  field: field.apiName,
+  link: link!,
+  text,
+  digest: digestOf(text, link!.lookup),
+})
+
+/** Nothing of the file is in it: static values, cleared fields and what an expression makes of nothing are no row. */
+const isBlank = ({fillers, program}: Track, cells: string[]) => {
+  const columns = program?.columns ?? []
+  const readsFile = columns.length > 0 || fillers.some(({column}) => column !== null)
+  if (!readsFile) return fillers.every(filler => !filler.expression && filler.text.trim() === '')
+  const isEmpty = (column: number) => (cells[column] ?? '').trim() === ''
+  return fillers.every(({column}) => column === null || isEmpty(column)) && columns.every(({at}) => isEmpty(at))
 }
 
 const cellOf = ({column, text}: Filler, cells: string[]) => (column === null ? text : (cells[column] ?? ''))
 
-const dress = (track: Track, key: string, number: number, payload: Record<string, unknown>): Row => {
+export const dress = (track: Track, key: string, number: number, payload: Record<string, unknown>): Row => {
   const {matchFields, uniqueFields} = track
   const matchKey = matchFields.length
     ? matchKeyOf(

@@ -8,6 +8,7 @@ import {findStanding} from '../../sql/connectors.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
+import {outcomeNo} from '../../sql/run-log.ts'
 import {findSnapshot} from '../../sql/run-snapshots.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
@@ -15,7 +16,9 @@ import {answerSecondsOf} from './admission.ts'
 import {closeRun} from './close.ts'
 import type {Held, Offline} from './context.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
+import {openExpressions} from './expressions.ts'
 import {holdLease, type Lease} from './lease.ts'
+import {openLookups} from './lookups.ts'
 import {runPass} from './pass.ts'
 import {meaningOf, shutBy} from './patience.ts'
 import {layTrack} from './row.ts'
@@ -64,11 +67,16 @@ const hold = ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, 
   log.info({fence: head.fence, state: run.state}, 'run taken')
   return {
     ...{config, db, hot, storage, run, chain, lease, log},
+    retried: run.retryChain,
+    planned: {count: plannedOf(head)},
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
     nextBatch: () => batch++,
     signal: AbortSignal.any([lease.lost, drain]),
   }
 }
+
+/** Module after module, as they are counted. */
+const plannedOf = ({counts}: Head) => counts.reduce((sum, count, at) => sum + (at % 16 === outcomeNo('planned') ? count : 0), 0)
 
 type Reach = Pick<Tools, 'crm' | 'budget'>
 
@@ -104,26 +112,30 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
   if (head.stop) throw new RunStopped(head.stop)
   const offline = await readSnapshot(held)
   const tracks = offline.snapshot.flows.map(flow => layTrack(flow, offline.snapshot))
-  const shut = shutBy(await findStanding(db, run.no))
+  const shut = shutBy(await findStanding(db, run.no), run)
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const connection = await connect(offline, crm)
   const slots = budget.open(connection.connector, run.no)
+  const expressions = openExpressions()
+  const ctx = {...offline, connection, slots, expressions, lookups: openLookups()}
   try {
-    for (const {flow, lowWater, done} of await listCursors(db, run.no)) {
+    const cursors = await listCursors(db, run.no)
+    for (const track of tracks) {
+      const {lowWater, done} = cursors.find(({flow}) => flow === track.no)!
       if (done) continue
-      await runPass({...offline, connection, slots}, tracks.find(({no}) => no === flow)!, lowWater)
-      await finishFlow(db, {run: run.no, flow})
+      await runPass(ctx, track, lowWater)
+      await finishFlow(db, {run: run.no, flow: track.no})
     }
   } finally {
-    await slots.close()
+    await Promise.all([slots.close(), expressions.close()])
   }
 }
 
 const readSnapshot = async (held: Held): Promise<Offline> => {
-  const {db, run, chain} = held
+  const {db, run} = held
   const stored = await findSnapshot(db, run.snapshotNo!)
-  return {...held, chainStart: await readChainStart(db, {chain, run: run.no}), snapshot: Snapshot.parse(stored!.document)}
+  return {...held, chainStart: await readChainStart(db, run.no), snapshot: Snapshot.parse(stored!.document)}
 }
 
 const fruitless = () =>

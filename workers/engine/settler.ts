@@ -2,7 +2,8 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type {Log} from '../../shared/log.ts'
 import {HOW, listHolders} from '../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../sql/database.ts'
-import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle} from '../../sql/ledger.ts'
+import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../sql/ledger.ts'
+import {type Asking, insertQuestions} from '../../sql/questions.ts'
 import {findHead} from '../../sql/run-heads.ts'
 import {countAt, outcomeNo} from '../../sql/run-log.ts'
 import {LeaseLost} from './ending.ts'
@@ -17,6 +18,8 @@ export type Settled = {
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
+  /** Rows that wait for a person. */
+  asked: Asking[]
   counts: Map<number, number>
   leave(): void
 }
@@ -28,6 +31,7 @@ export const nothingSettled = (batch: number | null): Settled => ({
   kept: [],
   opened: [],
   closed: [],
+  asked: [],
   counts: new Map(),
   leave: () => {},
 })
@@ -35,9 +39,12 @@ export const nothingSettled = (batch: number | null): Settled => ({
 /** At most this many batches in one statement: beyond it a T2 takes long enough to make the next ones wait. */
 const coalesced = 8
 
-const noCursor = {flow: 0, lowWater: 0}
+/** `counts`: of rows below the mark that nothing else is said of; each is told once. */
+type Cursor = {flow: number; lowWater: number; counts?: Map<number, number>}
 
-export type Settler = {settle(settled: Settled): Promise<void>; follow(cursor: () => {flow: number; lowWater: number}): void}
+const noCursor: Cursor = {flow: 0, lowWater: 0}
+
+export type Settler = {settle(settled: Settled): Promise<void>; follow(cursor: () => Cursor): void}
 
 type Opened = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; leaseSeconds: number; answerSeconds: number; log: Log}
 
@@ -48,7 +55,7 @@ type Opened = {db: Pool; hot: Hot; run: number; chain: number; lease: Lease; lea
  */
 export const openSettler = (opened: Opened): Settler => {
   const line: {settled: Settled; resolve(): void; reject(error: unknown): void}[] = []
-  let cursor: (() => {flow: number; lowWater: number}) | null = null
+  let cursor: (() => Cursor) | null = null
   let settleNo = 0
   const grown = openStatistics(opened)
   let busy = false
@@ -63,9 +70,12 @@ export const openSettler = (opened: Opened): Settler => {
         continue
       }
       for (const {settled} of taken) settled.leave()
+      const {counts, ...mark} = cursor?.() ?? noCursor
       const parts = taken.map(({settled}) => settled)
+      if (counts) parts.push({...nothingSettled(null), counts})
       try {
-        await settleOnce(opened, merge(opened, parts, {settleNo: settleNo + 1, cursor: cursor?.() ?? noCursor}))
+        const asked = parts.flatMap(part => part.asked)
+        await settleOnce(opened, merge(opened, parts, {settleNo: settleNo + 1, cursor: mark}), asked)
         settleNo++
         for (const {resolve} of taken) resolve()
       } catch (error) {
@@ -119,12 +129,12 @@ const merge = (
 }
 
 /** Again until its fate is known. Bounded by the lease: once that is lost nothing can be committed any more. */
-const settleOnce = async (opened: Opened, settlement: Settlement): Promise<void> => {
+const settleOnce = async (opened: Opened, settlement: Settlement, asked: Asking[]): Promise<void> => {
   const {db, hot, lease, log} = opened
   for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
     const since = performance.now()
     try {
-      await settle(hot, settlement)
+      await (asked.length ? settleAsking(db, settlement, asked) : settle(hot, settlement))
       return lease.renewedSince(since)
     } catch (error) {
       lease.lost.throwIfAborted()
@@ -137,6 +147,13 @@ const settleOnce = async (opened: Opened, settlement: Settlement): Promise<void>
     await sleep(delayMs, undefined, {signal: lease.lost})
   }
 }
+
+/** What rows wait for is written down with them, or not at all. */
+const settleAsking = (db: Pool, settlement: Settlement, asked: Asking[]) =>
+  db.transaction(async tx => {
+    await settleIn(tx, settlement)
+    await insertQuestions(tx, {run: settlement.run, asked})
+  })
 
 /** The gate is shut because this very statement was committed before its answer was lost, or because the run is no longer ours. */
 const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause: unknown) => {

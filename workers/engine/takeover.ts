@@ -25,7 +25,7 @@ export const closeOpenSends = async (ctx: Held, {piecewise = false} = {}): Promi
 }
 
 const tell = async (ctx: Held, send: Send, places: number[], batch: number | null): Promise<number> => {
-  const {flow, module, kind, keys, numbers, attempts, targets, witness} = send
+  const {flow, module, kind, keys, numbers, attempts, targets, witness, digests} = send
   const {run, chain} = ctx
   const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
   const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
@@ -34,7 +34,7 @@ const tell = async (ctx: Held, send: Send, places: number[], batch: number | nul
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
     const row = {key, number, counted: counted.get(key) ?? null}
     enter({track: {no: flow, module: {no: module}}, settled}, row, 'unanswered', {attempt, recordId: target, message: LOST})
-    settled.opened.push({module, key, flow, number, kind, target, witness: witness[at]!, attempt})
+    settled.opened.push({module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt})
   }
   await ctx.settler.settle(settled)
   return places.length

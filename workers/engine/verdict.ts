@@ -1,7 +1,8 @@
 import type {RecordAnswer} from '../../shared/crm/crm.ts'
 import {type CrmProblem, errorsOf, sayProblem} from '../../shared/crm/error.ts'
 import {HOW} from '../../sql/chain-rows.ts'
-import {countAt, type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import {countAt, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
+import {witnessOf} from './digest.ts'
 import {KINDS, type Kind, type Row, type Track} from './row.ts'
 import type {Settled} from './settler.ts'
 import type {Take} from './take.ts'
@@ -31,7 +32,8 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
     row.matches = [answer.duplicateOf]
     return 'replan'
   }
-  const message = take ? `${sayRefusal(answer.crm)}. The record is not this row's to take: ${WHY[take.why]}` : sayRefusal(answer.crm)
+  const said = take ? `${sayRefusal(answer.crm)}. The record is not this row's to take: ${WHY[take.why]}` : sayRefusal(answer.crm)
+  const message = isLost(sent, row) && row.silences === 0 ? `${said}. ${MAYBE_TWICE}` : said
   note(sent, row, 'refused', {recordId: op.target, code, message})
   if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
   close(sent, row)
@@ -40,7 +42,12 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
 
 /** Rows whose create was lost and which the CRM now calls a duplicate of one record. */
 export const takeCandidate = (kind: Kind, {row}: Op, answer: RecordAnswer): string | null =>
-  kind === 'create' && row.silences > 0 && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
+  kind === 'create' && (row.silences > 0 || row.lost) && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
+
+/** A refusal after silence proves nothing: whoever reads this run alone is told of what an earlier one did not hear. */
+const MAYBE_TWICE = 'A create of this row in an earlier run was never answered, so the record may exist already'
+
+const isLost = ({kind}: Sent, {lost}: Row) => kind === 'create' && lost
 
 const WHY = {
   another: 'somebody else made it',
@@ -63,6 +70,8 @@ const takeRecord = (sent: Sent, {row}: Op, crm: CrmProblem, recordId: string): N
   row.attempt++
   note(sent, row, 'created', {recordId, code: 'MADE_EARLIER', message: 'Made by the create that was sent before and never answered'})
   keep(sent, row, recordId, HOW.taken)
+  // A take counts nothing: the row is counted by the run that sent the create.
+  if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
   close(sent, row)
   return 'end'
 }
@@ -88,6 +97,7 @@ const putOff = (sent: Sent, op: Op, code: string, crm: CrmProblem): Next => {
 const isMatchFound = ({kind, track}: Sent, row: Row, crm: CrmProblem) =>
   kind === 'create' &&
   row.silences === 0 &&
+  !row.lost &&
   track.onOne !== 'create' &&
   track.matchFields.length === 1 &&
   errorsOf(crm).every(({code, field}) => code === 'DUPLICATE_DATA' && field === track.matchFields[0]!.apiName)
@@ -112,6 +122,7 @@ const open = (sent: Sent, {row, target}: Op, kind: number) => {
     kind,
     target,
     witness: row.witness,
+    digest: kind === KINDS.create ? witnessOf(sent.track, row) : null,
     attempt: row.attempt,
   })
 }
@@ -128,12 +139,13 @@ const note = (sent: Sent, row: Row, outcome: Outcome, said: Said) => enter(sent,
 
 export const enter = (
   {track, settled}: {track: {no: number; module: {no: number}}; settled: Settled},
-  row: Pick<Row, 'key' | 'number' | 'counted'>,
+  row: Pick<Row, 'key' | 'number' | 'counted' | 'notes'>,
   outcome: Outcome,
   said: Said & {attempt: number},
 ) => {
   const {recordId = null, code = null, message = null, target = null, attempt} = said
   const {no: module} = track.module
+  if (row.notes) noteLookups({track, settled}, row)
   settled.log.push({
     key: row.key,
     flow: track.no,
@@ -150,6 +162,15 @@ export const enter = (
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome
+}
+
+/** Once, before the first entry of the row itself. */
+const noteLookups = ({track, settled}: Parameters<typeof enter>[0], row: Pick<Row, 'key' | 'number' | 'notes'>) => {
+  for (const {field, ...said} of row.notes?.splice(0) ?? [])
+    settled.log.push({
+      ...{key: row.key, flow: track.no, number: row.number, module: track.module.no, phase: PHASES.indexOf('lookup'), target: field},
+      ...{attempt: 0, outcome: outcomeNo('lookup'), ...said},
+    })
 }
 
 /** Postgres takes no NUL, and the CRM may say anything at any length. */

@@ -51,7 +51,7 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
     const isFirst = pack.units.length === 0
     if (!isFirst && performance.now() > until) break
     // What it holds is changing just now: admission says so.
-    if (flying.includes(parent.parentId)) {
+    if (flying.some(({target}) => target === parent.parentId)) {
       pack.units.push(unitOf(parent))
       continue
     }
@@ -73,8 +73,8 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
   return pack
 }
 
-const listFlying = ({db, write, request}: Desk, parents: ParentItem[]) =>
-  listFlyingTargets(db, {run: write.runNo, module: request.childNo, targets: parents.map(({parentId}) => parentId)})
+const listFlying = ({db, write: {runNo: run, chainNo: chain}, request}: Desk, parents: ParentItem[]) =>
+  listFlyingTargets(db, {run, chain, module: request.childNo, targets: parents.map(({parentId}) => parentId)})
 
 /** Null where the run has stopped. */
 const readRoom = async ({db, write}: Desk) => {

@@ -12,14 +12,22 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
   if (!answer.sent) return unsent(rows, refusedUnsent(at, answer.refusal))
   const {crm} = answer
   const failed: ItemResult = {at, result: {ok: false, error: sayProblem(crm), crm}, again: crm.rateLimited === true}
-  if (crm.unanswered)
-    return every(rows, {outcome: 'unanswered', message: sayProblem(crm), ...(crm.code !== null && {code: crm.code})}, failed)
+  if (crm.unanswered) {
+    const said = {message: sayProblem(crm), ...(crm.code !== null && {code: crm.code})}
+    return every(rows, {outcome: 'unanswered', ...said, mayGoOn: mayGoOn(crm)}, failed)
+  }
   const code = crm.code ?? `HTTP_${crm.status}`
   const culprit = rows[placeOf(crm) - deleted]
   const message = (key: string) =>
     culprit && culprit.key !== key ? `Row ${culprit.key} of the same parent: ${sayProblem(crm)}` : sayProblem(crm)
   return {ends: rows.map(({key}) => ({outcome: 'refused', code, message: message(key)})), results: [failed]}
 }
+
+/**
+ * No status came at all, or a gateway's that has given up waiting: the rows may be replaced at any moment yet. Any other answer, an error of
+ * the CRM's own too, says that it is through with the call.
+ */
+const mayGoOn = ({status}: CrmProblem) => status === null || status === 504
 
 /** Nothing was asked of the CRM. Without a result the parent may be tried once more. */
 export const unsent = (rows: AdmittedUnit['rows'], result?: ItemResult): Answered => every(rows, {outcome: 'unsent'}, result)

@@ -6,11 +6,11 @@ import type {CrmError} from '../../shared/crm/error.ts'
 import type {Slots} from '../../shared/crm/slots.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {endOutside, lockStanding, shutBy} from '../../shared/runs/outside.ts'
-import {type Admission, type AdmittedUnit, admitUnits, type Unit, WRITE_KINDS} from '../../shared/writes/admit.ts'
+import {type Admission, type AdmittedUnit, admitUnits, type Unit, type WriteKind} from '../../shared/writes/admit.ts'
 import {type End, settleBatch} from '../../shared/writes/settle.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, type Tx} from '../../sql/database.ts'
-import {hasSend, listOutsideSends} from '../../sql/outside-ledger.ts'
+import {findSecondsLeft, KINDS, listOutsideSends} from '../../sql/outside-ledger.ts'
 import type {Stop} from '../../sql/run-heads.ts'
 import {type ItemResult, keepProblem, keepResults, listOpenAts, type Write} from '../../sql/writes.ts'
 import {atPoint} from '../engine/fault-point.ts'
@@ -28,7 +28,7 @@ export type Sending = {
   /** Numbers of the run's names. */
   module: number
   flow: number | null
-  kind: keyof typeof WRITE_KINDS
+  kind: WriteKind
   units: Unit[]
   slots: Share
   /** A call of more than ten records counts among the CRM's large ones. */
@@ -142,10 +142,11 @@ const refuseAll = async (tx: Tx, {id: write}: Write, units: Unit[], refusal: Ref
 }
 
 /** Results of items that are not sent. `again`: the same may be asked once more. */
-const resultOf = ({at, why, recordId}: Admission['decided'][number], stop: Stop | null): ItemResult => {
+const resultOf = ({at, why, recordId, waitMs}: Admission['decided'][number], stop: Stop | null): ItemResult => {
   if (why === 'has_record') return {at, result: {ok: true, recordId, outcome: 'inherited'}, again: false}
   if (why === 'stopped') return notSent(at, {code: 'RUN_STOPPED', error: stop!.message, stop})
-  if (why === 'sending') return notSent(at, {code: 'WRITE_UNDER_WAY', error: 'A row of it is being sent just now: ask again'})
+  if (why === 'sending')
+    return notSent(at, {code: 'WRITE_UNDER_WAY', error: 'A row of it is being written just now: ask again', retryAfterMs: waitMs})
   return notSent(at, {code: 'ROW_OF_ANOTHER_PARENT', error: 'A row of it was written in this run as a row of another parent'})
 }
 
@@ -170,16 +171,22 @@ const settle = async (
 ) => {
   const rows = admitted.flatMap(({rows}) => rows)
   const settled = {
-    ...{batch: batch!, module, flow, kind: WRITE_KINDS[kind], write: write.id},
-    ...{keys: rows.map(({key}) => key), numbers: rows.map(({number}) => number), attempts: rows.map(({attempt}) => attempt)},
+    ...{batch: batch!, module, flow, kind: KINDS[kind], write: write.id},
+    ...{
+      ats: admitted.flatMap(({at, rows}) => rows.map(() => at)),
+      keys: rows.map(({key}) => key),
+      numbers: rows.map(({number}) => number),
+      attempts: rows.map(({attempt}) => attempt),
+    },
     ...{targets: rows.map(({target}) => target), witness: rows.map(({witness}) => witness), fresh: rows.map(({fresh}) => fresh)},
   }
   for (let tried = 1; ; tried++) {
     try {
       return await work.db.transaction(async tx => {
         const run = await lockStanding(tx, write.org, write.runId)
-        if (!(await hasSend(tx, {run: run.no, batch: batch!}))) return
-        await settleBatch(tx, run, settled, ends, results)
+        const secondsLeft = await findSecondsLeft(tx, {run: run.no, batch: batch!})
+        if (secondsLeft === null) return
+        await settleBatch(tx, run, {...settled, secondsLeft}, ends, results)
         if (problem) await keepProblem(tx, {id: write.id, problem: {crm: problem.crm, renews: problem.renews}})
         atPoint('before_settle')
         if (run.state === 'closing') await endOutside(tx, run, {outcome: null})

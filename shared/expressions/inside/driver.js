@@ -50,6 +50,7 @@ export const drive = ({row: state, regexes, deepFreeze, now}, {began, limits}) =
     if (prototype !== Object.prototype && prototype !== null) throw new Refused(`The result is ${nameOf(value)}, which is not plain data`)
     const copied = Object.create(null)
     for (const key of Object.keys(value)) {
+      if (key === '__proto__') throw new Refused('The result has a key named __proto__')
       budget.chars -= key.length
       const held = copy(value[key], depth + 1, budget, inner)
       if (held !== undefined) copied[key] = held

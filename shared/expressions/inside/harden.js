@@ -30,15 +30,23 @@ export const harden = () => {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
   })
 
-  /** A library's constant Map or Set stays as it was declared. Freezing alone does not reach what it holds. */
-  const changes = [
-    [Map.prototype, ['set', 'delete', 'clear']],
-    [Set.prototype, ['add', 'delete', 'clear']],
+  /**
+   * A library's constant Map or Set stays as it was declared. Freezing alone does not reach what it holds. Whatever is not known to
+   * read is taken to change: the next engine may have another method that does.
+   */
+  const iterates = ['constructor', 'has', 'forEach', 'keys', 'values', 'entries']
+  const reads = [
+    [Map.prototype, ['get', ...iterates]],
+    [
+      Set.prototype,
+      ['union', 'intersection', 'difference', 'symmetricDifference', 'isSubsetOf', 'isSupersetOf', 'isDisjointFrom', ...iterates],
+    ],
   ]
   const isSealed = WeakSet.prototype.has.bind(sealed)
-  for (const [prototype, names] of changes)
-    for (const name of names) {
-      const plain = prototype[name]
+  for (const [prototype, names] of reads)
+    for (const name of ownKeys(prototype)) {
+      const plain = getOwnPropertyDescriptor(prototype, name).value
+      if (typeof plain !== 'function' || names.includes(name) || typeof name === 'symbol') continue
       define(prototype, name, function (...given) {
         if (isSealed(this)) throw new TypeError('A constant of a library cannot be changed')
         return apply(plain, this, given)
@@ -51,13 +59,19 @@ export const harden = () => {
   for (const name of ['eval', 'Function', 'WeakRef', 'FinalizationRegistry', 'SharedArrayBuffer', 'Atomics', 'Promise'])
     delete globalThis[name]
 
+  /** A pattern exchanged in place would be a memory between rows too. */
+  delete RegExp.prototype.compile
+
   const regexes = []
   const isMap = value => getPrototypeOf(value) === Map.prototype
   const isSet = value => getPrototypeOf(value) === Set.prototype
 
   const frozen = new WeakSet([row])
 
-  /** Freezes a value and all that hangs on it. Regular expressions keep their `lastIndex`, which the driver puts back. */
+  /**
+   * Freezes a value and all that hangs on it. Regular expressions that move their `lastIndex` while they match keep it, and the driver puts
+   * it back; the others have no use for it.
+   */
   const deepFreeze = root => {
     const open = [root]
     while (open.length) {
@@ -65,9 +79,9 @@ export const harden = () => {
       if ((typeof value !== 'object' && typeof value !== 'function') || value === null || frozen.has(value)) continue
       frozen.add(value)
       if (value instanceof RegExp && value !== RegExp.prototype) {
-        if (value.global || value.sticky) regexes.push(value)
         for (const key of ownKeys(value)) if (key !== 'lastIndex') throw new TypeError('A regular expression holds nothing else')
-        Object.preventExtensions(value)
+        if (value.global || value.sticky) regexes.push(Object.preventExtensions(value))
+        else freeze(value)
       } else if (!ArrayBuffer.isView(value)) freeze(value)
       if (value !== Map.prototype && isMap(value)) for (const entry of value) open.push(entry[0], entry[1])
       if (value !== Set.prototype && isSet(value)) for (const entry of value) open.push(entry)
@@ -107,7 +121,7 @@ export const harden = () => {
     ...functions,
     ...functions.map(each => each.prototype),
     ...[[].values(), new Map().entries(), new Set().values(), ''[Symbol.iterator](), 'a'.matchAll(/a/g)],
-    ...[[].values().map(String), Iterator.from({next: () => ({done: true})})],
+    ...[[].values().map(String), Iterator.from({next: () => ({done: true})}), Iterator.concat?.([])],
   ].filter(value => value !== undefined)
   for (const each of hidden) deepFreeze(getPrototypeOf(each))
   deepFreeze(globalThis)

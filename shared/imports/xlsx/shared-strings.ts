@@ -14,6 +14,8 @@ const slabBytes = 64 * 1024
 const keptBytes = 4 * 1024 ** 2
 /** Every 16th string's place is known; the others are found by their lengths. */
 const stride = 16
+/** As many as 1,048,576 rows have in 20 columns without a repetition. */
+const mostStrings = 21_000_000
 
 export type SharedStrings = {at(index: number): string; spilled: boolean; close(): void}
 
@@ -34,6 +36,7 @@ export const readSharedStrings = async (zip: Zip, path: string | null, limit: nu
   let count = 0
   const add = (text: string) => {
     if (text.length > maxRowCharacters) throw tooLong()
+    if (count === mostStrings) throw corrupt(`it has more than ${mostStrings} shared strings`)
     const place = slabs.add(text)
     if (count++ % stride === 0) places.push(place.slab, place.start)
   }

@@ -1,5 +1,8 @@
 import {readXml} from './xml.ts'
-import type {Zip} from './zip.ts'
+import {corrupt, type Zip} from './zip.ts'
+
+/** A spreadsheet program allows 65,490 of them. */
+const mostStyles = 70_000
 
 /** How a number is shown, as far as it changes what it says. `padded`: with leading zeros that the file does not hold. */
 export type Shown = 'number' | 'date' | 'time' | 'moment' | 'duration' | 'padded'
@@ -40,6 +43,7 @@ export const readStyles = async (zip: Zip, path: string | null): Promise<Styles>
       if (name === 'numFmt') codes.set(Number(numFmtId), shownBy(formatCode ?? ''))
       else if (name === 'cellXfs') inCells = true
       else if (name === 'xf' && inCells) styles.push(codes.get(Number(numFmtId)) ?? builtIn(Number(numFmtId)))
+      if (styles.length > mostStyles || codes.size > mostStyles) throw corrupt(`it has more than ${mostStyles} styles`)
     },
     close(name) {
       if (name === 'cellXfs') inCells = false

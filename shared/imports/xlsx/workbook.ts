@@ -14,6 +14,7 @@ export type Workbook = {
 }
 
 const mostSheets = 1_000
+const mostParts = 20_000
 
 /** The parts of the workbook, by its relationships, whatever they are called. */
 export const readWorkbook = async (zip: Zip): Promise<Workbook> => {
@@ -67,6 +68,7 @@ const readRelationships = async (zip: Zip, part: string): Promise<Part[]> => {
   await readXml(path, zip.open(path), {
     open(name, {Id = '', Type = '', Target = '', TargetMode}) {
       if (name !== 'Relationship' || TargetMode === 'External') return
+      if (parts.length === mostParts) throw corrupt(`${path} names more than ${mostParts} parts`)
       const target = Target.replaceAll('\\', '/')
       const absolute = target.startsWith('/') ? target.slice(1) : posix.join(posix.dirname(part), target)
       parts.push({id: Id, kind: Type.slice(Type.lastIndexOf('/') + 1), path: absolute})

@@ -5,6 +5,7 @@ import {Refusal} from '../../errors.ts'
 import type {Storage} from '../../storage.ts'
 
 const mostEntries = 20_000
+const mostNameBytes = 8 * 1024 ** 2
 
 export type StoredObject = {storage: Pick<Storage, 'readRange' | 'size'>; key: string}
 
@@ -75,8 +76,10 @@ class StoredReader extends RandomAccessReader {
 const listEntries = async (file: ZipFile, limit: number) => {
   const entries = new Map<string, Entry>()
   if (file.entryCount > mostEntries) throw corrupt(`it has ${file.entryCount} parts, more than any workbook`)
-  let unpacked = 0
+  let [unpacked, names] = [0, 0]
   for await (const entry of file.eachEntry()) {
+    names += entry.fileNameLength + entry.extraFieldLength + entry.fileCommentLength
+    if (names > mostNameBytes) throw corrupt("its parts' names are longer than any workbook's")
     if (entry.isEncrypted()) throw new Refusal('FILE_ENCRYPTED', 'The file is protected by a password. Save it without one and send that')
     unpacked += entry.uncompressedSize
     entries.set(entry.fileName.toLowerCase(), entry)

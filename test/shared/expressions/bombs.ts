@@ -35,6 +35,16 @@ const cpu: Bomb[] = [
   inLibrary('an error whose stack loops', 'const e = new Error(); Object.defineProperty(e, "stack", {get() { for (;;) {} }}); throw e', [
     'EXPRESSION_TIMEOUT',
   ]),
+  inLibrary(
+    'an iterator that loops when it is closed',
+    'const [a] = {[Symbol.iterator]: () => ({next: () => ({value: 1, done: false}), return() { for (;;) {} }})}; return a',
+    ['EXPRESSION_TIMEOUT'],
+  ),
+  inLibrary('a loop begun again by its finally', 'again: for (;;) { try { for (;;) {} } finally { continue again } }', [
+    'EXPRESSION_TIMEOUT',
+  ]),
+  inLibrary('an iterator without an end, asked natively', 'return Iterator.from({next: () => ({value: 1})}).drop(1e15).next()', spent),
+  plain('two long texts compared by their language', '"a".repeat(1000000).localeCompare("a".repeat(1000000))', [...spent, 'value']),
   plain('nested loops over lists', 'Array(3000).fill(0).map((_, i) => Array(3000).fill(0).map((_, j) => i * j).length).length', spent),
   plain('a sort whose order never settles', 'Array(300000).fill(0).map((_, i) => i).sort(() => Math.random() - 0.5).length', spent),
   plain(
@@ -63,6 +73,7 @@ const memory: Bomb[] = [
   plain('replaceAll that multiplies', '"x".repeat(100000).replaceAll("x", "y".repeat(100000)).length', spent),
   plain('an object of a million keys', 'Object.keys(Object.fromEntries(Array(1000000).fill(0).map((_, i) => [i + "k", i]))).length', spent),
   inLibrary('typed arrays', 'const held = []; for (;;) held.push(new Uint8Array(1 << 20))', spent),
+  inLibrary('a buffer that grows in place', 'const b = new ArrayBuffer(8, {maxByteLength: 2 ** 30}); b.resize(2 ** 30); return 1', spent),
   inLibrary('a map that grows', 'const held = new Map(); for (let i = 0; ; i++) held.set({}, i)', spent),
   inLibrary('closures that hold closures', 'let held = () => 0; for (;;) { const inner = held; held = () => inner }', spent),
   inLibrary(
@@ -83,6 +94,8 @@ const depth: Bomb[] = [
   inLibrary('toJSON that calls itself', 'const o = {toJSON() { return JSON.stringify(o) }}; return JSON.stringify(o)', spent),
   inLibrary('a proxy of proxies', 'let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); return p.x', spent),
   inLibrary('a getter through a prototype that is itself', 'const o = {get a() { return this.a }}; return o.a', ['EXPRESSION_STACK']),
+  inLibrary('JSON whose reader reads again', 'const read = () => JSON.parse("[1]", read); return read()', spent),
+  inLibrary('JSON whose writer goes deeper', 'return JSON.stringify({a: 1}, (_, value) => ({a: value}))', spent),
   plain('JSON half a million lists deep', 'JSON.parse("[".repeat(500000))', spent),
   plain('JSON half a million objects deep', `JSON.parse('{"a":'.repeat(500000))`, spent),
   inLibrary('data nested deep, as JSON', 'let a = []; for (let i = 0; i < 1e5; i++) a = [a]; return JSON.stringify(a)', spent),
@@ -100,6 +113,7 @@ const regex: Bomb[] = [
   plain('many stars in a row', '/a*a*a*a*a*a*a*a*a*a*c/.test("a".repeat(400))', ['EXPRESSION_TIMEOUT']),
   plain('a back reference', '/^(.*)\\1\\1\\1\\1x$/.test("ab".repeat(20000))', [...spent, 'value']),
   plain('a look-ahead that repeats', '/^(?=(a+)+$)b/.test("a".repeat(40) + "c")', [...spent, 'value']),
+  plain('counted repetitions of counted repetitions', 'RegExp("(?:a{0,65535}){0,65535}b").test("a".repeat(50))', [...spent, 'value']),
   plain('a pattern nested deep', 'RegExp("(?:".repeat(50000) + ")".repeat(50000)).test("a")', [...spent, 'value']),
   plain('helpers.replace with a repetition of a repetition', 'helpers.replace("a".repeat(40) + "b", "(a+)+$", "")', thrown),
 ]
@@ -128,6 +142,20 @@ const escapes: Bomb[] = [
     'a counter in a Map',
     'const box = new Map([["n", 0]])\nexport const go = () => Map.prototype.set.call(box, "n", 1).get("n")',
     thrown,
+  ),
+  whole('a counter in a Map, by what Map has since', 'const box = new Map()\nexport const go = () => box.getOrInsert("n", 1)', thrown),
+  whole('a counter in a pattern', 'const box = /a/\nexport const go = () => { box.lastIndex++; return box.lastIndex }', thrown),
+  whole('a memory in a pattern', 'const box = /a/\nexport const go = () => { box.lastIndex = {n: 1}; return 1 }', thrown),
+  whole('a pattern exchanged in place', 'const box = /a/g\nexport const go = () => box.compile(box.source + "a").source', thrown),
+  whole(
+    'a counter made while loading, by an object that becomes text',
+    'const box = {toString() { let n = 0; box.next = () => ++n; return "" }}\nconst text = `${box}`\nexport const go = () => box.next()',
+    unloaded,
+  ),
+  whole(
+    'a counter behind a comment that only a script has',
+    'export function go(a) {\n  return tick() <!--a + `\n}\nlet n = 0\nconst tick = () => ++n\nfunction rest(a) {\n  a <!--a + `\n}',
+    unloaded,
   ),
   whole('a counter in a Set', 'const box = new Set()\nexport const go = row => box.add(row).size', thrown),
   inLibrary('the constructor of a generator', 'return Object.getPrototypeOf(function* () {})["constr" + "uctor"]("yield 1")', thrown),
@@ -161,6 +189,7 @@ const escapes: Bomb[] = [
   inLibrary('JSON exchanged', 'JSON.stringify = () => "[1,[],[]]"', thrown),
   inLibrary('a new global', 'globalThis.left = 1', thrown),
   inLibrary('the prototype of iterators', 'Object.getPrototypeOf([][Symbol.iterator]()).next = () => ({done: true})', thrown),
+  inLibrary('the prototype of concatenated iterators', 'Object.getPrototypeOf(Iterator.concat([])).next = () => ({done: true})', thrown),
   inLibrary('the way errors are written', 'Error.prepareStackTrace = () => { for (;;) {} }; null.x', thrown),
   inLibrary('the row itself', 'row.n = 99; return row.n', thrown),
   inLibrary(

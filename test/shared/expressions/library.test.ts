@@ -88,6 +88,8 @@ test('names are refused before the source is read', async t => {
     'globalThis',
     'eval',
     'arguments',
+    'constructor',
+    '__proto__',
     'class',
     'await',
     'let',
@@ -110,6 +112,10 @@ const loads: [source: string, line: number, column: number, says: RegExp][] = [
   [go('const box = {list: [1, {when: Date.now()}]}'), 2, 31, /inside a function/],
   [go('const box = {get a() { return 1 }}'), 2, 14, /plain keys/],
   [go('const box = {[Symbol.iterator]: 1}'), 2, 14, /plain keys/],
+  [go('const box = {toString() { return "x" }}'), 2, 14, /toString/],
+  [go('const box = {list: [{"valueOf": () => 1}]}'), 2, 22, /valueOf/],
+  [go('const box = {__proto__: []}'), 2, 14, /__proto__/],
+  [go('const less = a => 1 <!--a'), 2, 23, /comment/],
   [go('const {a} = Math'), 2, 7, /top level/],
   [go('function Map() {}'), 2, 10, /language’s/],
   [go('class A {}'), 2, 1, /inside the function/],
@@ -143,6 +149,11 @@ test('exports and manifest must agree', async t => {
   })
   t.like(await check(`${one}\n  export const extra = () => 1`), {ok: false, code: 'LIBRARY_EXPORTS', line: 2, column: 16})
   t.like(await check('export const go = 1'), {ok: false, code: 'LIBRARY_EXPORTS', line: 1, column: 14})
+  t.like(await check('const go = () => 1\nexport {go as constructor}', {constructor: []}), {
+    ok: false,
+    code: 'LIBRARY_EXPORTS',
+    message: 'No expression can call a function named constructor; choose another',
+  })
   const twice = {functions: [{name: 'go'}, {name: 'go'}]}
   t.like(await check(one, {}, twice), {ok: false, code: 'LIBRARY_EXPORTS', message: 'The manifest names go twice'})
 })
@@ -176,6 +187,19 @@ test('an example that does not end is refused by its name, and the sandbox goes 
     t.regex(problem!.message, says)
   }
   t.true((await check(source, functions)).ok)
+})
+
+test('examples that take long together are refused, though none of them takes too long', async t => {
+  const source = 'export const go = () => { let sum = 0; for (let at = 0; at < 1e6; at++) sum += at; return sum }'
+  const examples = Array.from({length: LIMITS.functionExamples}, () => ({arguments: [], result: 499999500000}))
+  const names = Array.from({length: 50}, (_, n) => `go${n}`)
+  const many = `${source}\nexport {${names.map(name => `go as ${name}`).join(', ')}}`
+  t.true((await check(source, {go: examples.slice(0, 2)})).ok)
+  const before = performance.now()
+  const problem = problemOf(await check(many, {go: examples, ...Object.fromEntries(names.map(name => [name, examples]))}))
+  t.is(problem?.code, 'LIBRARY_EXAMPLE')
+  t.regex(problem!.message, /together|took too long/)
+  t.true(performance.now() - before < LIMITS.examplesMilliseconds * 2)
 })
 
 test('a program goes on after a library was checked in the same sandbox', async t => {

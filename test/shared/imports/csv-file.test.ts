@@ -1,7 +1,9 @@
 import {readdirSync, readFileSync} from 'node:fs'
 import {Readable} from 'node:stream'
 import test from 'ava'
+import {parse} from 'csv-parse/sync'
 import fc from 'fast-check'
+import {Refusal} from '../../../shared/errors.ts'
 import {readCsv} from '../../../shared/imports/csv-file.ts'
 import {columnsOf} from '../../../shared/imports/row.ts'
 import {csvReader, inPieces, readAll} from './chunks.ts'
@@ -218,6 +220,49 @@ test('what is written by RFC 4180 is read back the same, however it is cut', asy
         t.deepEqual(cells, records)
       },
     ),
+    {numRuns: 300},
+  )
+})
+
+test('short rows are filled where that is told, long ones never cut', async t => {
+  const {rows} = await readAll(inPieces('a,b,c\n1\n1,2\n1,2,3,4\n'), {shortRows: 'fill'})
+  t.deepEqual(
+    rows.map(({cells, ragged}) => [...cells, ragged]),
+    [
+      ['1', '', '', false],
+      ['1', '2', '', false],
+      ['1', '2', '3', '4', true],
+    ],
+  )
+})
+
+test("any text reads as csv-parse reads it, but for what makes a row's width", async t => {
+  const pieces = fc.array(fc.constantFrom('a', 'b ', '"', '""', ',', '\n', '\r\n', ';', "'", 'é', '😀', '1.5'), {
+    minLength: 1,
+    maxLength: 40,
+  })
+  await fc.assert(
+    fc.asyncProperty(pieces, fc.integer({min: 1, max: 9}), async (parts, size) => {
+      const content = `h1,h2\n${parts.join('')}\nend,1\n`
+      let expected: string[][]
+      try {
+        expected = parse(content, {
+          relax_column_count: true,
+          relax_quotes: true,
+          skip_empty_lines: true,
+          record_delimiter: ['\r\n', '\n', '\r'],
+        })
+      } catch {
+        await t.throwsAsync(readAll(inPieces(content, size)), {instanceOf: Refusal})
+        return
+      }
+      const {rows} = await readAll(inPieces(content, size))
+      const trimmed = (cells: string[]) => cells.slice(0, cells.findLastIndex(cell => cell !== '') + 1)
+      t.deepEqual(
+        rows.map(({cells}) => trimmed(cells)),
+        expected.slice(1).map(trimmed),
+      )
+    }),
     {numRuns: 300},
   )
 })

@@ -66,6 +66,15 @@ test('a row struck by cleaning is excluded', async t => {
   t.deepEqual(await resultFor([], [contacts], true), ['Excluded', '', ''])
 })
 
+test('cells are written as read, not as cleaned, and a struck row is excluded whatever else is known of it', async t => {
+  const rows: Row[] = [
+    {rowNumber: 1, cells: ['Anna', 'extra'], read: [' Anna'], ragged: false},
+    {rowNumber: 2, cells: ['Boris'], read: ['Boris '], ragged: false, struck: 'The row repeats row 1'},
+  ]
+  const outcomes = rows.map(({rowNumber}) => ({rowNumber, entries: [entry('created', {recordId: '7'})]}))
+  t.is(await write({rows, outcomes}), 'name,Result,Contacts record,Error\r\n Anna,Written,7,\r\nBoris ,Excluded,,\r\n')
+})
+
 test('of several modules the worst decides', async t => {
   const order = ['unanswered', 'failed', 'created', 'inherited', 'skipped'] as const
   const names = ['No answer', 'Failed', 'Written', 'Written before', 'Skipped']

@@ -2,8 +2,9 @@ import test from 'ava'
 import {Refusal} from '../../../shared/errors.ts'
 import {scoreDelimiters} from '../../../shared/imports/delimiter.ts'
 import {formatOf} from '../../../shared/imports/magic.ts'
-import {CsvOptions} from '../../../shared/imports/reader.ts'
+import {CsvOptions, Reader, XlsxOptions} from '../../../shared/imports/reader.ts'
 import {resolveReader, sampleBytes, sniffEncoding} from '../../../shared/imports/sniff.ts'
+import {csvReader} from './chunks.ts'
 
 const german = 'Name;Größe\nJörg;1,80\n'
 
@@ -96,6 +97,20 @@ test('the first bytes tell a workbook from text, and a foreign file is refused b
 test('options that contradict what is sniffed are refused as the caller’s', t => {
   const error = t.throws(() => resolveReader(Buffer.from('sep=;\na;b\n1;2\n'), {quote: ';'}), {instanceOf: Refusal})
   t.is(error?.code, 'INVALID')
+})
+
+test('a reader kept before there were workbooks is read as it was meant', t => {
+  const {format: _, shortRows, ...rest} = csvReader({delimiter: ';', quote: null})
+  t.is(shortRows, 'refuse')
+  t.deepEqual(Reader.parse({kind: 'csv', ...rest}), csvReader({delimiter: ';', quote: null}))
+  t.false(Reader.safeParse({kind: 'pdf', ...rest}).success)
+})
+
+test('a workbook’s options are checked', t => {
+  const accepts = (options: object) => XlsxOptions.safeParse(options).success
+  for (const range of ['A1', 'B3:F', 'B:F', '$b$3:$f$20', null]) t.true(accepts({range}), `${range}`)
+  for (const range of ['', '3:4', 'A1:B2:C3', 'Sheet!A1', 'ABCD1']) t.false(accepts({range}), range)
+  t.false(accepts({encoding: 'utf-8'}))
 })
 
 test('reader options are checked', t => {

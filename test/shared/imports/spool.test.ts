@@ -1,4 +1,4 @@
-import {mkdtemp, readdir, rm, stat} from 'node:fs/promises'
+import {mkdtemp, readdir, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test, {type ExecutionContext} from 'ava'
@@ -11,15 +11,52 @@ const open = async (t: ExecutionContext) => {
   return directory
 }
 
-test('what is spooled is there whole, as often as it is opened, until it is removed', async t => {
-  const directory = await open(t)
-  const spooled = await spool(inPieces('a,b\r\n1,2\r\n', 3), {directory})
+test('what is spooled is there whole, as often as it is opened, until it is closed', async t => {
+  const spooled = await spool(inPieces('a,b\r\n1,2\r\n', 3), {directory: await open(t)})
   t.is(spooled.bytes, 10)
-  t.is((await stat(spooled.path)).mode & 0o077, 0)
-  for (let time = 0; time < 2; time++) t.is(String(await collect(spooled.open())), 'a,b\r\n1,2\r\n')
-  await spooled.remove()
-  await spooled.remove()
-  t.deepEqual(await readdir(directory), [])
+  for (let time = 0; time < 2; time++) t.is(String(await collect(spooled.open()!)), 'a,b\r\n1,2\r\n')
+  await spooled.close()
+  await spooled.close()
+  t.is(spooled.open(), null)
+})
+
+test('several read it at once, each from the beginning', async t => {
+  const text = 'lading '.repeat(100_000)
+  const spooled = await spool(inPieces(text, 10_000), {directory: await open(t)})
+  const read = await Promise.all([1, 2, 3].map(() => collect(spooled.open()!)))
+  for (const bytes of read) t.is(String(bytes), text)
+  await spooled.close()
+})
+
+test('who is reading when it is closed reads to the end', async t => {
+  const text = 'lading '.repeat(100_000)
+  const spooled = await spool(inPieces(text, 10_000), {directory: await open(t)})
+  const body = spooled.open()!
+  await spooled.close()
+  t.is(String(await collect(body)), text)
+})
+
+test('who goes away half-way takes nothing from the others', async t => {
+  const text = 'lading '.repeat(100_000)
+  const spooled = await spool(inPieces(text, 10_000), {directory: await open(t)})
+  const [unread, left, body] = [spooled.open()!, spooled.open()!, spooled.open()!]
+  unread.destroy()
+  for await (const _ of left) break
+  t.is(String(await collect(body)), text)
+  t.is(String(await collect(spooled.open()!)), text)
+  await spooled.close()
+})
+
+test('nothing of it is ever to be found on disk: a process that dies leaves nothing behind', async t => {
+  const directory = await open(t)
+  const seen: string[][] = []
+  async function* looking() {
+    yield Buffer.from('a,b\r\n')
+    seen.push(await readdir(directory))
+  }
+  const spooled = await spool(looking(), {directory})
+  t.deepEqual([...seen, await readdir(directory)], [[], []])
+  await spooled.close()
 })
 
 test('what fails half-way leaves no file, and its error is passed on', async t => {

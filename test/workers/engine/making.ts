@@ -4,7 +4,7 @@ import type {Row, Track} from '../../../workers/engine/row.ts'
 type Field = Track['matchFields'][number]
 
 export const field = (apiName: string, more: Partial<FieldShape & {unique: boolean}> = {}): Field => ({
-  ...{apiName, label: apiName, type: 'text', length: null, unique: false, picklist: []},
+  ...{apiName, label: apiName, type: 'text', length: null, decimalPlaces: null, unique: false, picklist: []},
   ...more,
 })
 

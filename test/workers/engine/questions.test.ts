@@ -18,7 +18,7 @@ const ask = async (rows: {number: number; kind?: number; witness?: boolean; flow
     ...{module: flow, key: `f.${number}`, flow, number, kind, target: `r${number}`, witness, attempt: 2},
   }))
   await settle(here.hot, settlement(begun, 1, {opened}))
-  return {db: here.db, run: {no: begun.run}} as unknown as Parameters<typeof openQuestions>[0]
+  return {db: here.db, run: {no: begun.run}, chain: begun.run, retried: null} as unknown as Parameters<typeof openQuestions>[0]
 }
 
 test('what is open of the rows is found chunk by chunk, page by page, each once', async t => {
@@ -54,6 +54,6 @@ test('a create without a witness is not asked about again, and another flow has 
   t.deepEqual([...(await openQuestions(ctx, {no: 1}).upTo(10)).keys()], [2, 3])
   t.deepEqual(
     [...(await openQuestions(ctx, {no: 2}).upTo(10)).values()],
-    [{number: 4, kind: KINDS.update, target: 'r4', witness: true, attempt: 2}],
+    [{run: ctx.run.no, number: 4, kind: KINDS.update, target: 'r4', witness: true, digest: null, attempt: 2}],
   )
 })

@@ -55,7 +55,7 @@ test('a static value fills every row, and a skipped field none', t => {
     {field: 'Size', mode: 'static' as const, staticValue: '4', empty: 'leave' as const},
   ]
   const flow = layTrack(
-    {no: 1, sourceNo: 1, moduleNo: 1, flow: {id: 'f', sourceId: 's', module: 'Things', fields}},
+    {no: 1, sourceNo: 1, moduleNo: 1, searches: {}, flow: {id: 'f', sourceId: 's', module: 'Things', fields}},
     {sources: [source], modules: [module]},
   )
   t.like(flow, {onOne: 'create', onMany: 'skip', matchFields: [], uniqueFields: []})

@@ -1,6 +1,9 @@
 /** The longest text a helper takes. A cell may be longer; then say which part of it you want. */
 export const LONGEST_TEXT = 100_000
 
+/** No number is written longer, by anybody: more is looked at by no pattern that goes back and forth in it. */
+export const LONGEST_WRITTEN = 1000
+
 /** What a cell holds as text; null for nothing. A list or an object is a mistake and said as one. */
 export const asText = (value, helper) => {
   if (value === null || value === undefined) return null

@@ -1,4 +1,4 @@
-import {filled, shown} from './as-text.js'
+import {filled, LONGEST_WRITTEN, shown} from './as-text.js'
 
 /**
  * `phone(text, callingCode?, trunk = '0')`: +4930123456, as E.164 writes it. A national number needs the calling code ("49") and loses
@@ -7,8 +7,9 @@ import {filled, shown} from './as-text.js'
 export const phone = (value, callingCode, trunk = '0') => {
   const text = filled(value, 'phone')
   if (text === null) return null
-  const [, main, extension] = /^(.*?)(?:\s*(?:;ext=|ext\.?|extension|durchwahl|x)\s*(\d{1,7}))?$/i.exec(text)
   const refuse = says => new RangeError(`helpers.phone: ${shown(text)} ${says}`)
+  if (text.length > LONGEST_WRITTEN) throw refuse('is not a phone number')
+  const [, main, extension] = /^(.*?)(?:\s*(?:;ext=|ext\.?|extension|durchwahl|x)\s*(\d{1,7}))?$/i.exec(text)
   if (!/^(tel:)?\+?[\d\s().\-–/\u2010\u2011]*$/i.test(main)) throw refuse('is not a phone number')
   const international = /^(tel:)?\s*\+/i.test(main) || /^\s*00\d/.test(main)
   const digits = main.replace('(0)', international ? '' : '(0)').replace(/\D/g, '')

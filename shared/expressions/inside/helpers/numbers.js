@@ -1,4 +1,4 @@
-import {filled, shown} from './as-text.js'
+import {filled, LONGEST_WRITTEN, shown} from './as-text.js'
 
 const MOST_DIGITS = 15
 
@@ -13,6 +13,7 @@ export const number = (value, decimalMark) => {
   const text = filled(value, 'number')
   if (text === null) return null
   const refuse = () => new RangeError(`helpers.number: ${shown(text)} is not a number with the decimal mark ${decimalMark}`)
+  if (text.length > LONGEST_WRITTEN) throw refuse()
   const bare = text.replace(/^([(+\-−]?)\s*(?:\p{Sc}|[A-Z]{3}\b)\s*/u, '$1').replace(/\s*(?:\p{Sc}|\b[A-Z]{3})(\)?)$/u, '$1')
   const signed = /^(\()?([+\-−])?\s*([^()]*?)\s*([-−])?(\))?$/.exec(bare)
   if (!signed || Boolean(signed[1]) !== Boolean(signed[5]) || [signed[1], signed[2], signed[4]].filter(Boolean).length > 1) throw refuse()

@@ -1,0 +1,65 @@
+import type {Reading} from './converted.ts'
+
+const PLAIN = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i
+const EXPONENT = /e/i
+/** Groups of three, parted by one sign; then at most one other mark. Blanks of any kind and an apostrophe are signs of groups too. */
+const GROUPED = /^[+-]?\d{1,3}(?:([.,' \u00a0\u2009\u202f\u2019])\d{3})(?:\1\d{3})*(?:([.,])\d*)?$/
+const SINGLE = /^[+-]?(\d*)([.,])(\d*)$/
+
+/**
+ * A number as digits with a point, read with the mark its column is known to have. Null where it is none; `ambiguous` where it could be
+ * two: `1.234` in a column of which nothing is known. Text that no file wrote (no reading) has a point and no groups.
+ */
+export const numberIn = (text: string, reading: Reading | undefined): string | 'ambiguous' | null => {
+  if (/^[+-]?\d+$/.test(text)) return text
+  if (!reading) return PLAIN.test(text) ? text : null
+  if (EXPONENT.test(text)) return PLAIN.test(text) ? text : null
+  const known = reading.decimalMark === undefined ? null : reading.decimalMark === 'point' ? '.' : ','
+  const [, whole, mark, fraction] = SINGLE.exec(text) ?? []
+  if (mark !== undefined) {
+    if (whole === '' && fraction === '') return null
+    const couldBeGroup = fraction!.length === 3 && /^[1-9]\d{0,2}$/.test(whole!)
+    if (known === mark || (!known && !couldBeGroup)) return text.replace(mark, '.')
+    if (!known) return 'ambiguous'
+    return couldBeGroup ? text.replace(mark, '') : null
+  }
+  return ungrouped(text, known)
+}
+
+const ungrouped = (text: string, known: '.' | ',' | null) => {
+  const [, group, mark] = GROUPED.exec(text) ?? []
+  if (group === undefined || group === mark || group === known || (known && mark && mark !== known)) return null
+  const digits = text.replaceAll(group, '')
+  return mark ? digits.replace(mark, '.') : digits
+}
+
+/** Rounded to the field's places, halves away from zero, as the CRM would on its side. In decimal: 1.005 is 1.01. */
+export const roundTo = (digits: string, places: number | null): number => {
+  const number = Number(digits)
+  const [whole = '', fraction = ''] = digits.replace(/^[+-]/, '').split('.')
+  if (places === null || fraction.length <= places || EXPONENT.test(digits))
+    return roundDouble(number, EXPONENT.test(digits) ? places : null)
+  const kept = BigInt(whole + fraction.slice(0, places) || '0') + (fraction[places]! >= '5' ? 1n : 0n)
+  const text = String(kept).padStart(places + 1, '0')
+  const rounded = Number(`${text.slice(0, text.length - places)}.${text.slice(text.length - places)}`)
+  return digits.startsWith('-') && rounded !== 0 ? -rounded : rounded
+}
+
+const roundDouble = (number: number, places: number | null) => {
+  const scale = 10 ** (places ?? 0)
+  const rounded = places === null ? number : Math.round(number * scale) / scale
+  // What is too large to be moved about has no places left to round; and there is no minus nothing.
+  return (Number.isFinite(rounded) ? rounded : number) || 0
+}
+
+/** Whether the number still says every digit of the text that is meant to be kept. A double keeps fifteen whatever they are. */
+export const keepsDigits = (digits: string, places: number | null): boolean => {
+  if (EXPONENT.test(digits)) return true
+  const [whole = '', fraction = ''] = digits.replace(/^[+-]/, '').split('.')
+  const exact = `${whole}.${fraction.slice(0, places ?? 0)}`
+  const significant = significantOf(exact)
+  return significant.length <= 15 || significantOf(Number(exact).toPrecision(Math.min(100, significant.length))) === significant
+}
+
+/** The digits alone, without the zeros around them. */
+const significantOf = (text: string) => text.replace(/e.*$/, '').replace('.', '').replace(/^0+/, '').replace(/0+$/, '')

@@ -1,0 +1,65 @@
+import type {Pool} from '../../sql/database.ts'
+import {listRules} from '../../sql/decisions.ts'
+import {listQuestions, type Question} from '../../sql/questions.ts'
+import type {Config} from '../config.ts'
+import type {Crm, CrmRecord} from '../crm/crm.ts'
+import {inLanes} from '../crm/lanes.ts'
+import {readCursor, writeCursor} from '../cursor.ts'
+import {idsAtOnce, readByIds} from '../records/by-ids.ts'
+import {openModule} from '../records/module.ts'
+import type {FoundRun} from '../runs/find.ts'
+
+type Reach = {db: Pool; crm: Crm}
+type Page = {limit: number; cursor?: string | undefined}
+
+const callsAtOnce = 3
+
+/** One page of what a run asks its people, each question with its candidates as the CRM has them now, and the rules that hold. */
+export const readQuestions = async (
+  {db, crm, config}: Reach & {config: Pick<Config, 'SECRETS_KEYS'>},
+  found: FoundRun,
+  {limit, cursor}: Page,
+  options: {signal: AbortSignal},
+) => {
+  const keys = config.SECRETS_KEYS
+  const {run, snapshot} = found
+  const list = `questions ${run.id}`
+  const after = readCursor(keys, list, cursor)
+  const place = {run: run.no, importNo: run.importNo!, decidedUpTo: snapshot?.decidedUpTo ?? 0}
+  const page = await listQuestions(db, {...place, after: after === null ? null : String(after), limit: limit + 1})
+  const questions = page.slice(0, limit)
+  const records = await readCandidates({db, crm}, found, questions, options)
+  return {
+    questions: questions.map(question => describe(question, records.get(question.module))),
+    rules: await listRules(db, place.importNo),
+    nextCursor: page.length > limit ? writeCursor(keys, list, questions.at(-1)!.key) : null,
+  }
+}
+
+/** `candidates` are those the CRM still has; `rowNumbers` the first of the rows that wait. */
+const describe = (question: Question, records: Map<string, CrmRecord> | undefined) => {
+  const {key, kind, flowId, module, field, found, rows, numbers, choice, recordId, decidedBy, decidedAt} = question
+  return {
+    ...{key, kind, flowId, module, field, found},
+    candidates: question.candidates.flatMap(id => records?.get(id) ?? []),
+    ...{rows, rowNumbers: numbers},
+    answer: choice && {choice, recordId, by: decidedBy, at: decidedAt},
+  }
+}
+
+type Records = Map<string, CrmRecord>
+
+/** By module. Each record with its name, and what its flow matches by. */
+const readCandidates = async (reach: Reach, {run, snapshot}: FoundRun, questions: Question[], options: {signal: AbortSignal}) => {
+  const byModule = new Map<string, Records>()
+  for (const [name, asking] of Map.groupBy(questions, ({module}) => module)) {
+    const opened = await openModule(reach, {org: run.org, connector: run.connectorId!, module: name})
+    const flows = snapshot!.flows.filter(({flow}) => flow.module === name && asking.some(({flowId}) => flowId === flow.id))
+    const fields = [...new Set([opened.module.namingField ?? '', ...flows.flatMap(({flow}) => flow.match?.by ?? [])])].filter(Boolean)
+    const ids = [...new Set(asking.flatMap(({candidates}) => candidates))]
+    const calls = Array.from({length: Math.ceil(ids.length / idsAtOnce)}, (_, at) => ids.slice(at * idsAtOnce, (at + 1) * idsAtOnce))
+    const read = await inLanes(calls, callsAtOnce, part => readByIds(opened, {ids: part, fields, check: []}, options))
+    byModule.set(name, new Map(read.flatMap(({records}) => records.flatMap(record => (record ? [[record.id, record] as const] : [])))))
+  }
+  return byModule
+}

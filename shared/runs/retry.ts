@@ -1,0 +1,30 @@
+import type {Tx} from '../../sql/database.ts'
+import {findRetryId, findRun, type Run} from '../../sql/runs.ts'
+import {Refusal} from '../errors.ts'
+import type {Lineage} from '../flows/lineage.ts'
+import {readRun} from './names.ts'
+
+/** A run to be carried on, and what its chain has in common. */
+export type Retried = {no: number; chain: number; lineage: Lineage}
+
+/**
+ * The run that another is to carry on: an ended one of this import, and the last of its chain, so that no row is done again in two places.
+ * The import is locked.
+ */
+export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; importNo: number; id: string}): Promise<Retried> => {
+  const run = await findRun(tx, {org, id})
+  if (!run || run.importNo !== importNo) throw new Refusal('RUN_NOT_FOUND', 'The import has no such run')
+  if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so there is nothing of it to carry on: start a run')
+  if (run.engine === 'outside')
+    throw new Refusal('NO_FILE', "This run's rows were read by an engine of your own, which alone can write them again")
+  await assertOver(tx, run)
+  const {snapshot} = await readRun(tx, run)
+  return {no: run.no, chain: run.chainNo ?? run.no, lineage: snapshot!.lineage}
+}
+
+const assertOver = async (tx: Tx, {no, state}: Run) => {
+  if (state === 'authorised') throw new Refusal('NOT_READY', 'This run was never started: start it instead')
+  if (state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended: wait for it or cancel it')
+  const later = await findRetryId(tx, no)
+  if (later !== null) throw new Refusal('RUN_RETRIED', 'Another run has carried this one on already: retry that one', {run: later})
+}

@@ -1,0 +1,92 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+import type {QuestionKind} from './decisions.ts'
+
+/**
+ * One row that waits for a person: `key` names what is to be chosen, the same for every row and run that asks it. `module`: of the
+ * candidates, by its name. `field`: of a lookup.
+ */
+export type Asking = {
+  key: Buffer
+  kind: QuestionKind
+  flowId: string
+  module: string
+  field: string | null
+  candidates: string[]
+  found: number
+  number: number
+}
+
+/** As many candidates as a person is shown; of more, the oldest. */
+export const mostCandidates = 20
+
+/** In the transaction that settles the rows, so that a question is there exactly when its rows wait for it. */
+export const insertQuestions = (tx: Tx, {run, asked}: {run: number; asked: Asking[]}) => {
+  const rows = asked.map(({key, candidates, ...rest}) => ({
+    ...rest,
+    key: key.toString('hex'),
+    candidates: candidates.slice(0, mostCandidates),
+  }))
+  return tx.query(sql.type(z.object({}))`
+    with asked as (
+      select decode(key, 'hex') as key, kind, "flowId", module, field, candidates, found, number
+      from jsonb_to_recordset(${sql.jsonb(rows)})
+        as r(key text, kind text, "flowId" text, module text, field text, candidates text[], found bigint, number bigint)),
+    added as (
+      insert into questions (run_no, question_key, kind, flow_id, module, field, candidates, found)
+      select distinct on (key) ${run}, key, kind, "flowId", module, field, candidates, found from asked order by key, found desc
+      on conflict (run_no, question_key) do nothing)
+    insert into question_rows (run_no, question_key, row_number) select ${run}, key, number from asked
+    on conflict do nothing`)
+}
+
+const Question = z.object({
+  key: z.string(),
+  kind: z.enum(['match', 'lookup']),
+  flowId: z.string(),
+  module: z.string(),
+  field: z.string().nullable(),
+  candidates: z.array(z.string()),
+  found: z.number(),
+  rows: z.number(),
+  /** The first of them. */
+  numbers: z.array(z.number()),
+  choice: z.enum(['record', 'create', 'skip', 'first', 'ask']).nullable(),
+  recordId: z.string().nullable(),
+  decidedBy: z.string().nullable(),
+  decidedAt: z.string().nullable(),
+})
+export type Question = z.infer<typeof Question>
+
+type Page = {run: number; importNo: number; decidedUpTo: number; after: string | null; limit: number}
+
+/** A run's questions in a lasting order, each with what was answered since the run began: an answer it knew already did not help it. */
+export const listQuestions = (db: Db, {run, importNo, decidedUpTo, after, limit}: Page) =>
+  db.any(sql.type(Question)`
+    select encode(q.question_key, 'hex') as key, q.kind, q.flow_id as "flowId", module, field, candidates, found, waiting.rows, waiting.numbers,
+      d.choice, d.record_id as "recordId", d.decided_by as "decidedBy", d.decided_at as "decidedAt"
+    from questions q
+    cross join lateral (
+      select count(*) as rows, (array_agg(row_number order by row_number))[1:20] as numbers
+      from question_rows w where w.run_no = q.run_no and w.question_key = q.question_key) waiting
+    left join lateral (
+      select choice, record_id, decided_by, decided_at from decisions d
+      where d.import_no = ${importNo} and d.decision_no > ${decidedUpTo} and d.flow_id = q.flow_id and d.kind = q.kind
+        and d.question_key = q.question_key
+      order by decision_no desc limit 1) d on true
+    where q.run_no = ${run} and (${after}::text is null or q.question_key > decode(${after}, 'hex'))
+    order by q.question_key limit ${limit}`)
+
+const Named = z.object({
+  key: z.string(),
+  kind: z.enum(['match', 'lookup']),
+  flowId: z.string(),
+  candidates: z.array(z.string()),
+  found: z.number(),
+})
+
+/** Those of a run that have these keys. */
+export const findQuestions = (db: Db, {run, keys}: {run: number; keys: string[]}) =>
+  db.any(sql.type(Named)`
+    select encode(question_key, 'hex') as key, kind, flow_id as "flowId", candidates, found from questions
+    where run_no = ${run} and question_key = any(array(select decode(key, 'hex') from unnest(${sql.array(keys, 'text')}) as key))`)

@@ -1,0 +1,96 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+/** The list of the log itself; the others are the numbers of the run's sources. */
+export const LOG_LIST = 0
+
+const Segment = z.object({
+  list: z.number(),
+  first: z.number(),
+  last: z.number(),
+  rows: z.number(),
+  bytes: z.number(),
+  sha256: z.string(),
+  format: z.number(),
+  storage: z.string(),
+  key: z.string(),
+})
+/** `first` and `last`: seqs of the log, row numbers of a source. `bytes` and `sha256` are of the lines, before they are packed. */
+export type Segment = z.infer<typeof Segment>
+
+const columns = sql.fragment`list, first, last, rows, bytes, encode(sha256, 'hex') as sha256, format, storage, key`
+
+/** In order, those that end at `from` or behind it. */
+export const listSegments = (db: Db, {run, list, from, limit}: {run: number; list: number; from: number; limit: number}) =>
+  db.any(sql.type(Segment)`
+    select ${columns} from segments where run_no = ${run} and list = ${list} and last >= ${from} order by first limit ${limit}`)
+
+/** The run's own, also those of its sources. */
+export const insertSegments = (tx: Tx, {run, segments}: {run: number; segments: readonly Segment[]}) =>
+  tx.query(sql.type(Empty)`
+    insert into segments (run_no, list, first, last, rows, bytes, sha256, format, storage, key)
+    select ${run}, list, first, last, rows, bytes, decode(sha256, 'hex'), format, storage, key
+    from jsonb_to_recordset(${sql.jsonb(segments as never)})
+      as s(list smallint, first bigint, last bigint, rows int, bytes bigint, sha256 text, format smallint, storage text, key text)`)
+
+const Unarchived = z.object({
+  no: z.number(),
+  id: z.string(),
+  org: z.string(),
+  snapshotNo: z.number().nullable(),
+  recordsAt: z.enum(['db', 'storage']),
+  tries: z.number(),
+})
+export type Unarchived = z.infer<typeof Unarchived>
+
+/**
+ * The oldest ended run whose records are still to be moved, or deleted here, and which nobody is at; null when there is none. For
+ * `seconds` it is the caller's: longer than a move takes, and two that move one run do not harm each other.
+ */
+export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
+  db.maybeOne(sql.type(Unarchived)`
+    with found as (
+      select run_no from runs join orgs on orgs.id = org_id and erasing_at is null
+      where state = 'ended' and not archived and (archive_after is null or archive_after < lading_now())
+      order by run_no limit 1 for update of runs skip locked)
+    update runs set archive_tries = archive_tries + 1, archive_after = lading_now() + make_interval(secs => ${seconds})
+    from found where runs.run_no = found.run_no
+    returning runs.run_no as no, id, org_id as org, snapshot_no as "snapshotNo", records_at as "recordsAt", archive_tries as tries`)
+
+/** Nobody is at it any more: it may be claimed again after `seconds`. */
+export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
+  db.query(sql.type(Empty)`update runs set archive_after = lading_now() + make_interval(secs => ${seconds}) where run_no = ${run}`)
+
+/** The last seq of an ended run's log; null once its records are in storage, or it is gone. Holds the run until the transaction ends. */
+export const lockEnded = (tx: Tx, run: number) =>
+  tx.maybeOneFirst(sql.type(z.object({last: z.number()}))`
+    select next_seq - 1 as last from runs join run_heads using (run_no) join orgs on orgs.id = org_id and erasing_at is null
+    where run_no = ${run} and state = 'ended' and records_at = 'db' for update of runs, run_heads`)
+
+export const flipToStorage = (tx: Tx, run: number) =>
+  tx.query(sql.type(Empty)`update runs set records_at = 'storage' where run_no = ${run}`)
+
+/** At most `limit` entries whose run is served from storage; answers how many went. */
+export const deleteMoved = async (db: Db, {run, limit}: {run: number; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    delete from run_log where run_no = ${run} and exists (select from runs where run_no = ${run} and records_at = 'storage')
+      and seq <= (select min(seq) + ${limit - 1} from run_log where run_no = ${run})`)
+  return rowCount
+}
+
+export const markArchived = (db: Db, run: number) =>
+  db.query(sql.type(Empty)`update runs set archived = true, archive_after = null where run_no = ${run} and records_at = 'storage'`)
+
+/** Said before the object is stored: one that nobody comes to need is found by this. */
+export const insertLoose = (db: Db, key: string) => db.query(sql.type(Empty)`insert into loose_objects (key) values (${key})`)
+
+/** Named by a row, or gone. */
+export const deleteLoose = (db: Db, keys: readonly string[]) =>
+  db.query(sql.type(Empty)`delete from loose_objects where key = any(${sql.array([...keys], 'text')})`)
+
+/** The oldest first. */
+export const listLoose = (db: Db, {hours, limit}: {hours: number; limit: number}) =>
+  db.anyFirst(sql.type(z.object({key: z.string()}))`
+    select key from loose_objects where since < lading_now() - make_interval(hours => ${hours}) order by since limit ${limit}`)

@@ -1,0 +1,51 @@
+import {mkdtemp, rm} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import test from 'ava'
+import {startApiProcess} from '../api-process.ts'
+import {openCalls} from '../client.ts'
+import {ok} from '../importing.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+const library = (namespace: string, answer: number) => ({
+  manifest: {
+    ...{namespace, version: `${answer}.0.0`, scope: 'org'},
+    functions: [{name: 'go', examples: [{arguments: [], result: answer}]}],
+  },
+  source: `export const go = () => ${answer}`,
+})
+
+test('where no sandbox can be had nothing is published or restored, and the answer says to try again', async t => {
+  const {org, token} = await house.makeOrg()
+  const {secret} = await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'}), 201)
+  const path = `/orgs/${org}/libraries`
+  for (const answer of [1, 2]) await ok(house.as(token)('PUT', `${path}/typed`, library('typed', answer)), 200)
+  await ok(house.as(secret)('PUT', `${path}/pushed`, library('pushed', 1)), 200)
+  const before = await ok(house.as(token)('GET', `/orgs/${org}/config/resolved`), 200)
+
+  // The same API in a process that Node does not let start a thread: the sandbox's own fails, and nothing else does.
+  const storage = await mkdtemp(join(tmpdir(), 'lading-threadless-'))
+  const {DATABASE_URL, CRM_STANDIN_URL} = house.config
+  const NODE_OPTIONS = '--permission --allow-fs-read=* --allow-fs-write=* --allow-addons'
+  const api = await startApiProcess({DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR: storage, NODE_OPTIONS})
+  t.teardown(async () => {
+    api.signal('SIGKILL')
+    await api.exit
+    await rm(storage, {recursive: true})
+  })
+  const [owner, repository] = [openCalls(api.url)(token), openCalls(api.url)(secret)]
+  const refused = {status: 503, body: {code: 'SANDBOX_UNAVAILABLE'}}
+  t.like(await owner('PUT', `${path}/fresh`, library('fresh', 1)), refused)
+  t.like(await owner('PUT', `${path}/typed`, library('typed', 3)), refused)
+  t.like(await owner('POST', `${path}/typed/versions/1/restore`), refused)
+  t.like(await repository('POST', `/orgs/${org}/config/bundle`, {libraries: [library('pushed', 2)]}), refused)
+  t.regex((await owner('PUT', `${path}/fresh`, library('fresh', 1))).body.error, /try again/)
+  // What the source alone tells is told without a sandbox.
+  t.like(await owner('PUT', `${path}/fresh`, library('other', 1)), {status: 400, body: {code: 'NAMESPACE_MISMATCH'}})
+  t.deepEqual(await ok(owner('GET', `/orgs/${org}/config/resolved`), 200), before)
+})

@@ -1,0 +1,147 @@
+import anyTest, {type TestFn} from 'ava'
+import {accounts, ok} from '../importing.ts'
+import {assertLedger, type Outside, openOutside, row} from '../writing.ts'
+
+/** What a strict reading of the routes for outside engines found. One CRM and one clock: the tests take turns. */
+const test = anyTest.serial as TestFn<Outside>
+
+test.before(async t => {
+  Object.assign(t.context, await openOutside(t, {environment: {CRM_TIMEOUT_SECONDS: '2', LEASE_SECONDS: '30'}}))
+})
+test.beforeEach(async ({context: {house}}) => {
+  house.crm.clear()
+  await house.ahead('0 seconds')
+})
+
+const success = (id: string) => ({code: 'SUCCESS', status: 'success', message: 'record added', details: {id}})
+
+test('a create the CRM answers with a record that another row has is refused in the log and in its result alike', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const first = (await ok(here.create(run, [row('A')]), 200)).results[0].recordId
+  const [mine, twice] = ['4400001000000999001', '4400001000000999002']
+  const data = [first, mine, twice, twice].map(success)
+  here.house.crm.faults.add({match: {method: 'POST', module: 'Accounts'}, action: {type: 'answer', status: 201, body: {data}}})
+  const rows = ['B', 'C', 'D', 'E'].map(key => row(key, key, {writeId: key}))
+  const {results} = await ok(here.create(run, rows), 200)
+  t.like(results, [
+    {rowKey: 'B', ok: false, code: 'RECORD_HELD'},
+    {rowKey: 'C', ok: true, recordId: mine},
+    {rowKey: 'D', ok: true, recordId: twice},
+    {rowKey: 'E', ok: false, code: 'RECORD_HELD'},
+  ])
+  t.false('recordId' in results[0] || 'outcome' in results[0])
+  t.deepEqual((await ok(here.create(run, rows), 200)).results, results, 'asked again under its name it is told the same')
+  const {finals, run: seen} = await assertLedger(here, run)
+  t.deepEqual(
+    ['A', 'B', 'C', 'D', 'E'].map(key => finals.get(key).outcome),
+    ['created', 'refused', 'created', 'created', 'refused'],
+  )
+  t.is(seen.rowsWritten, 3)
+})
+
+test('an import whose outside run has fallen silent takes files and flows again, which ends that run', async t => {
+  const here = t.context
+  const {call} = here.org
+  const csv = 'name,number,city\nd,e,f\n'
+  const changes: [string, (path: string, source: string) => Promise<{status: number; body: any}>][] = [
+    ['a file', path => call('POST', `${path}/sources?name=more.csv`, csv, {'content-type': 'text/csv'})],
+    ['flows', (path, sourceId) => call('PUT', `${path}/flows`, [{id: 'f', sourceId, ...accounts}])],
+    ['another reading', (path, source) => call('PATCH', `${path}/sources/${source}`, {cleaning: [{step: 'trim', columns: ['name']}]})],
+    ['one file less', (path, source) => call('DELETE', `${path}/sources/${source}`)],
+  ]
+  for (const [what, change] of changes) {
+    await here.house.ahead('0 seconds')
+    const {path, source} = await here.makeImport()
+    const run = await here.authorise(10, {importId: path.split('/').at(-1)})
+    await ok(here.tell(run, 'lease'), 200)
+    t.like(await change(path, source.id), {status: 409, body: {code: 'IMPORT_RUNNING'}}, what)
+    await here.house.ahead('121 seconds')
+    const {status, body} = await change(path, source.id)
+    t.true(status < 300, `${what}: ${status} ${JSON.stringify(body)}`)
+    t.is((await here.read(run)).state, 'ended', what)
+    t.not((await ok(call('GET', path), 200)).import.state, 'running', what)
+  }
+})
+
+test('a number that JSON’s readers cannot hold is refused, and never written as another', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const send = (text: string) =>
+    here.org.call('POST', here.path, Buffer.from(`{"runId":"${run}","items":[{"rowKey":"n","payload":{"Account_Name":"n",${text}}}]}`), {
+      'content-type': 'application/json',
+    })
+  for (const text of ['"Annual_Revenue":1e400', '"Account_Number":9007199254740993', '"Deep":{"in":[-12345678901234567890]}'])
+    t.like(await send(text), {status: 400, body: {code: 'INVALID'}}, text)
+  t.is(here.posts(), 0)
+  t.is((await send('"Annual_Revenue":9007199254740991')).status, 200)
+})
+
+test('a hundred records may be eighty thousand bytes each', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const many = (bytes: number) =>
+    Array.from({length: 100}, (_, n) => ({rowKey: `W-${n}`, payload: {Account_Name: 'Wide', Description: 'x'.repeat(bytes)}}))
+  t.like(await here.create(run, many(90_000)), {status: 413, body: {code: 'BODY_TOO_LARGE'}})
+  const {results} = await ok(here.create(run, many(30_000)), 200)
+  t.is(results.filter((one: any) => one.ok).length, 100)
+})
+
+test('rows of a subform go by the route that meters them, not in their parent’s payload', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const path = here.path.replace('Accounts', 'Orders')
+  const payload = {Name: 'An order', Order_Lines: [{Product: 'A'}]}
+  const refused = {status: 400, body: {code: 'SUBFORM_NOT_WRITABLE', written: false}}
+  t.like(await here.org.call('POST', path, {runId: run, items: [{rowKey: 'o', payload}]}), refused)
+  t.like(await here.org.call('PUT', path, {runId: run, items: [{rowKey: 'o', recordId: '1', payload}]}), refused)
+  t.is((await here.read(run)).state, 'authorised')
+  t.is(here.house.crm.journal({path: '/crm/v8/Orders'}).length, 0)
+})
+
+test('what is longer than any record’s id is no record to take', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const long = Array.from({length: 5_000}, (_, n) => 'abcdefghijklmnopqrstuvwxyz0123456789'[(n * n + (n >> 3)) % 36]).join('')
+  t.like(await here.org.call('POST', `${here.path}/${long}/made`, {runId: run, rowKey: 'a'}), {status: 400, body: {code: 'INVALID'}})
+  t.like(await here.org.call('POST', `${here.path}/${'9'.repeat(100)}/made`, {runId: run, rowKey: 'a'}), {status: 200, body: {why: 'gone'}})
+})
+
+test('a run may be authorised for no template, and not for one that is not there; progress may say nothing of the outcome', async t => {
+  const here = t.context
+  const {call, connector} = here.org
+  const asked = {declaredRows: 1, connectorId: connector}
+  t.like(await call('POST', '/entitlements/runs/authorise', {...asked, templateId: 'tpl_nobody'}), {status: 404, body: {code: 'NOT_FOUND'}})
+  const {runId} = await ok(call('POST', '/entitlements/runs/authorise', {...asked, templateId: null}), 200)
+  t.like(await here.tell(runId, 'progress', {rowsWritten: 1, done: true, outcome: null}), {
+    ...{status: 200, body: {run: {state: 'ended', outcome: null, rowsWritten: 1}}},
+  })
+})
+
+test('what Postgres cannot hold of an answer keeps nobody’s row from being known', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const odd = 'a\0b \ud83d \\u0000 😀'
+  const refusal = {code: 'INVALID_DATA', status: 'error', message: odd, details: {api_name: 'City', [odd]: odd}}
+  const data = [success('4400001000000999101'), refusal, success(`44${'0'.repeat(5_000)}`), success('44\0')]
+  const action = {type: 'answer', status: 207, body: {data}} as const
+  here.house.crm.faults.add({match: {method: 'POST', module: 'Accounts'}, action})
+  const {results} = await ok(
+    here.create(
+      run,
+      ['g', 'h', 'i', 'j'].map(key => row(key)),
+    ),
+    200,
+  )
+  const kept = 'a\ufffdb \ufffd \\u0000 😀'
+  t.like(results, [
+    {ok: true, recordId: '4400001000000999101'},
+    {ok: false, crm: {code: 'INVALID_DATA', unanswered: false, details: {[kept]: kept}, response: {message: kept}}},
+    {ok: false, crm: {code: 'SUCCESS', unanswered: true}},
+    {ok: false, crm: {code: 'SUCCESS', unanswered: true}},
+  ])
+  t.deepEqual((await assertLedger(here, run)).outcomes, {created: 1, refused: 1, unanswered: 2})
+
+  here.house.crm.faults.add({match: {method: 'POST', module: 'Accounts'}, action: {type: 'answer', status: 400, body: refusal}})
+  t.like(await here.create(run, [row('k')]), {status: 502, body: {crm: {code: 'INVALID_DATA', response: {message: kept}}}})
+})

@@ -1,0 +1,252 @@
+import {Readable} from 'node:stream'
+import test from 'ava'
+import {parse} from 'csv-parse/sync'
+import {z} from 'zod'
+import {listen} from '../../api/listen.ts'
+import {findOrgRun} from '../../shared/runs/find.ts'
+import {makeRunFile} from '../../shared/runs/results.ts'
+import {sql} from '../../sql/database.ts'
+import {archiveAll} from '../../workers/archive.ts'
+import type {Answered} from '../client.ts'
+import {openCalls} from '../client.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
+import {collect} from '../shared/imports/chunks.ts'
+import {writeWorkbook} from '../workbook.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  org = await openOrg(here)
+})
+test.afterEach.always(() => here.crm.faults.clear())
+
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+const unmatched = {...accounts, match: undefined}
+const get = (path: string) => org.call('GET', path)
+const told = ({status, body, headers}: Answered) => ({status, code: body.code, after: headers.get('retry-after')})
+const cellsOf = ({text}: Answered) => parse(text, {relax_column_count: true, bom: true}) as string[][]
+const drain = new AbortController().signal
+const archive = () => archiveAll({...here.tools, drain})
+const noOf = (id: string) => here.db.oneFirst(sql.type(z.object({no: z.number()}))`select run_no as no from runs where id = ${id}`)
+
+test.serial('the run must be named, and be one of this import', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(1, 'Na-'), flow: accounts})
+  const other = await prepareImport(org, {csv: accountRows(1, 'Nb-'), flow: accounts})
+  t.like(told(await get(`${path}/results.csv`)), {status: 400, code: 'RUN_REQUIRED'})
+  t.like(told(await get(`${path}/results.csv?run=run_none`)), {status: 404, code: 'RUN_NOT_FOUND'})
+  t.like(told(await get(`${other.path}/results.csv?run=${run.id}`)), {status: 404, code: 'RUN_NOT_FOUND'})
+  t.like(told(await get(`/orgs/${org.org}/imports/imp_none/results.csv?run=${run.id}`)), {status: 404, code: 'IMPORT_NOT_FOUND'})
+  t.like(told(await get(`${path}/results.csv?run=${run.id}&source=src_none`)), {status: 404, code: 'SOURCE_NOT_FOUND'})
+  t.like(told(await get(`${path}/plan.csv?run=${run.id}`)), {status: 409, code: 'NOT_A_DRY_RUN'})
+})
+
+test.serial('of several files one must be named; each has its own rows, modules and records', async t => {
+  const {path, source: first} = await prepareImport(org, {csv: accountRows(2, 'Se-'), flow: accounts})
+  const {source: second} = await ok(org.call('POST', `${path}/sources?name=people.csv&label=People`, 'last\nSmith\n-\n'), 201)
+  const flows = [
+    {id: 'f', sourceId: first.id, ...accounts},
+    {id: 'g', sourceId: first.id, module: 'Accounts', fields: [{field: 'Account_Name', mode: 'column', source: 'city'}]},
+    {id: 'p', sourceId: second.id, module: 'Contacts', fields: [{field: 'Last_Name', mode: 'column', source: 'last'}]},
+  ]
+  await ok(org.call('PUT', `${path}/flows`, flows), 200)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  const unnamed = await get(`${path}/results.csv?run=${run.id}`)
+  t.like(told(unnamed), {status: 400, code: 'SOURCE_REQUIRED'})
+  t.deepEqual(unnamed.body.sources, [
+    {id: first.id, label: first.label},
+    {id: second.id, label: 'People'},
+  ])
+  const [header, ...lines] = cellsOf(await get(`${path}/results.csv?run=${run.id}&source=${first.id}`))
+  t.deepEqual(header, ['name', 'number', 'city', 'Result', 'Accounts record', 'Error'])
+  t.is(lines.length, 2)
+  t.true(lines.every(([, , , result, record]) => result === 'Written' && /^\d+; \d+$/.test(record!)))
+  const people = cellsOf(await get(`${path}/results.csv?run=${run.id}&source=${second.id}`))
+  t.deepEqual(
+    people.map(([last, result]) => [last, result]),
+    [
+      ['last', 'Result'],
+      ['Smith', 'Written'],
+      [`'-`, 'Written'],
+    ],
+  )
+})
+
+test.serial('a run without a file of ours, or without a result to speak of, says so', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(1, 'Ou-'), flow: accounts})
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: path.split('/').at(-1)}), 200)
+  t.like(told(await get(`${path}/results.csv?run=${runId}`)), {status: 409, code: 'NO_FILE'})
+  await ok(org.call('POST', `/entitlements/runs/${runId}/lease`), 200)
+  t.like(told(await get(`${path}/failed.csv?run=${runId}`)), {status: 409, code: 'NO_FILE'})
+})
+
+test.serial('results are of what the run froze: nothing that becomes of the import later changes them', async t => {
+  const csv = 'name;number;city\n Anna ;Fr-1;=X\n\n Bo;Fr-2;y\nCy;Fr-1;z\n'
+  const {path, source} = await prepareImport(org, {csv, flow: accounts})
+  const sourcePath = `${path}/sources/${source.id}`
+  await ok(org.call('PATCH', sourcePath, {cleaning: [{step: 'trim'}, {step: 'strikeDuplicates', columns: ['number']}]}), 200)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  await ok(org.call('PATCH', sourcePath, {reader: {headerRow: false}, cleaning: []}), 200)
+  const [header, ...lines] = cellsOf(await get(`${path}/results.csv?run=${run.id}`))
+  t.deepEqual(header, ['name', 'number', 'city', 'Result', 'Accounts record', 'Error'])
+  t.deepEqual(
+    lines.map(cells => cells.toSpliced(4, 1)),
+    [
+      [' Anna ', 'Fr-1', `'=X`, 'Written', ''],
+      [' Bo', 'Fr-2', 'y', 'Written', ''],
+      ['Cy', 'Fr-1', 'z', 'Excluded', ''],
+    ],
+  )
+})
+
+test.serial('a file of our own results keeps its columns, and ours are told apart', async t => {
+  const csv = 'name,number,Result,Accounts record,Error,lading: Error\nA,Ow-1,Failed,1,x,y\n'
+  const flow = {...accounts, fields: accounts.fields.slice(0, 2)}
+  const {path, run} = await runImport(org, {csv, flow})
+  const [header, line] = cellsOf(await get(`${path}/results.csv?run=${run.id}`))
+  t.deepEqual(header!.slice(6), ['lading: Result', 'lading: Accounts record', 'lading: lading: Error'])
+  t.deepEqual([line!.slice(0, 7), line![8]], [['A', 'Ow-1', 'Failed', '1', 'x', 'y', 'Written'], ''])
+})
+
+test.serial('rows not reached have their values and no result', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(250, 'Nr-'), flow: accounts, start: {declaredRows: 100}})
+  const [, ...lines] = cellsOf(await get(`${path}/results.csv?run=${run.id}`))
+  t.deepEqual([lines.length, lines.filter(([, , , result]) => result === 'Written').length], [250, 100])
+  t.deepEqual(lines[249], ['Company 250', 'Nr-250', 'Town 4', '', '', ''])
+})
+
+test.serial('failed rows come as a file that is imported again as it is', async t => {
+  here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 3], code: 'INVALID_DATA'}})
+  const csv = 'name\tnumber\tcity\nA\tFa-1\tx\n"B; ""b"""\tFa-2\t=y\nC\tFa-3\n\tFa-4\tü, "z"\nE\tFa-5\tw\n'
+  const {path, run} = await runImport(org, {csv, flow: accounts})
+  const failed = await get(`${path}/failed.csv?run=${run.id}`)
+  t.is(failed.headers.get('content-disposition'), `attachment; filename="failed-${run.id}.csv"`)
+  t.is(failed.headers.get('content-length'), String(Buffer.byteLength(failed.text) + 3), 'the mark, which reading takes off')
+  const lines = cellsOf(failed)
+  t.deepEqual(lines[0], ['name', 'number', 'city'])
+  t.true(lines.some(cells => cells[1] === 'Fa-2' && cells[0] === 'B; "b"' && cells[2] === '=y'))
+  const results = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
+  const failures = results.filter(cells => cells.includes('Failed')).map(([, number]) => number)
+  t.deepEqual(
+    lines.slice(1).map(([, number]) => number),
+    failures,
+  )
+  t.true(failures.includes('Fa-2') && failures.includes('Fa-3'))
+  const again = await runImport(org, {csv: failed.text, flow: accounts})
+  t.is(again.source.reader.encoding, 'utf-8')
+  const counted = Object.values<number>(again.run.counts.Accounts).reduce((sum, count) => sum + count, 0)
+  t.deepEqual([counted, again.run.counts.Accounts.created >= 2], [failures.length, true])
+})
+
+test.serial('rows nobody answered are not among them', async t => {
+  here.crm.faults.add({match: creates, times: 100, action: 'dropAfter'})
+  const flow = {...unmatched, fields: accounts.fields.filter(({field}) => field !== 'Account_Number')}
+  const {path, run} = await runImport(org, {csv: accountRows(3, 'Un-'), flow})
+  t.is(run.counts.Accounts.unanswered, 3)
+  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text, 'name,number,city\r\n')
+  const results = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
+  t.true(results.every(cells => cells[3] === 'No answer'))
+})
+
+test.serial('a dry run has a plan, and nothing else', async t => {
+  const csv = `${accountRows(3, 'Pl-')}Company 4,Pl-1,Elsewhere\n,Pl-9,\n`
+  const known = await runImport(org, {csv: accountRows(1, 'Pl-'), flow: accounts})
+  const {path, run} = await runImport(org, {csv, flow: accounts, start: {dryRun: true}})
+  t.like(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 409, code: 'DRY_RUN'})
+  t.like(told(await get(`${path}/failed.csv?run=${run.id}`)), {status: 409, code: 'DRY_RUN'})
+  const record = cellsOf(await get(`${known.path}/results.csv?run=${known.run.id}`))[1]![4]!
+  const [header, ...lines] = cellsOf(await get(`${path}/plan.csv?run=${run.id}`))
+  t.deepEqual(header, ['Row', 'Module', 'Do', 'Record', 'Why'])
+  t.deepEqual(lines.slice(0, 4), [
+    ['1', 'Accounts', 'update', record, ''],
+    ['2', 'Accounts', 'create', '', ''],
+    ['3', 'Accounts', 'create', '', ''],
+    ['4', 'Accounts', 'update', record, ''],
+  ])
+})
+
+test.serial('a row that cannot be read is a refusal, however late it comes', async t => {
+  const {path, run, source} = await runImport(org, {csv: accountRows(3_000, 'Ur-'), flow: accounts})
+  const key = `${org.org}/${path.split('/').at(-1)}/${source.id}`
+  await here.storage.put(key, Readable.from([Buffer.from(`${accountRows(3_000, 'Ur-')}x,${'y'.repeat(1_048_577)},z\n`)]))
+  t.like(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 422, code: 'UNREADABLE'})
+  await here.storage.remove(key)
+  t.like(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 410, code: 'FILE_GONE'})
+  t.like(told(await get(`${path}/failed.csv?run=${run.id}`)), {status: 410, code: 'FILE_GONE'})
+})
+
+test.serial('a run of a newer build is refused', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(1, 'Ff-'), flow: accounts})
+  await here.db.query(sql.unsafe`
+    with newer as (
+      insert into run_snapshots (format, document) select 99, document from run_snapshots s join runs using (snapshot_no) where runs.id = ${run.id}
+      returning snapshot_no)
+    update runs set snapshot_no = newer.snapshot_no from newer where id = ${run.id}`)
+  t.like(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 409, code: 'FROM_FUTURE'})
+})
+
+test.serial('a workbook past this deployment’s limit is refused with both numbers', async t => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Book', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const sheet = [['name', 'number', 'city'], ...Array.from({length: 2_000}, (_, at) => [`Company ${at}`, `Wb-${at}`, 'Town'])]
+  const book = await writeWorkbook({sheets: [{name: 'One', rows: sheet}]})
+  const {source} = await ok(org.call('POST', `${path}/sources?name=book.xlsx`, book), 201)
+  await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...accounts}]), 200)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  const small = await listen({...here.tools, config: {...here.config, WORKBOOK_LIMIT_BYTES: 1_000}})
+  t.teardown(small.drain)
+  const answer = await openCalls(small.url)(await here.signIn())('GET', `${path}/results.csv?run=${run.id}`)
+  t.like(told(answer), {status: 413, code: 'WORKBOOK_TOO_LARGE'})
+  t.like(answer.body, {limit: 1_000})
+  t.true(answer.body.unpacked > 1_000)
+  t.is((await get(`${path}/results.csv?run=${run.id}`)).status, 200)
+})
+
+test.serial('results past 64 MB are refused with what they would have taken', async t => {
+  const {path, run, source} = await runImport(org, {csv: accountRows(68, 'La-'), flow: accounts})
+  const large = accountRows(68, 'La-').replaceAll(/Town \d/g, 'y'.repeat(1_000_000))
+  await here.storage.put(`${org.org}/${path.split('/').at(-1)}/${source.id}`, Readable.from([Buffer.from(large)]))
+  const {status, body} = await get(`${path}/results.csv?run=${run.id}`)
+  t.like({status, ...body}, {status: 413, code: 'RESULTS_TOO_LARGE', rows: 68, limit: 64 * 1024 * 1024})
+  t.true(body.bytes > 68_000_000 && body.bytes < 68_020_000, `${body.bytes}`)
+})
+
+test.serial('records that cannot be read from storage now are asked for in a minute', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(5, 'Mo-'), flow: accounts})
+  await archive()
+  const keys = await here.db.any(sql.type(z.object({key: z.string()}))`select key from segments where run_no = ${await noOf(run.id)}`)
+  for (const {key} of keys) await here.storage.remove(key)
+  t.deepEqual(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 503, code: 'RECORDS_MOVING', after: '60'})
+  t.deepEqual(told(await get(`${path}/runs/${run.id}/records`)), {status: 503, code: 'RECORDS_MOVING', after: '60'})
+  await here.db.query(sql.unsafe`update segments set storage = 's3'`)
+  t.like(told(await get(`${path}/results.csv?run=${run.id}`)), {status: 503, code: 'NOT_CONFIGURED'})
+  t.like(told(await get(`${path}/runs/${run.id}/records`)), {status: 503, code: 'NOT_CONFIGURED'})
+})
+
+test.serial('a run moved to storage while its results are made has them made again, from there', async t => {
+  const {path, run} = await runImport(org, {csv: accountRows(3_500, 'Mw-'), flow: accounts})
+  const found = await findOrgRun(here.db, {org: org.org, runId: run.id})
+  let looks = 0
+  const hot = new Proxy(here.hot, {
+    get: (pool, name) => {
+      if (name !== 'query') return Reflect.get(pool, name)
+      return async (query: {name: string}) => {
+        if (query.name === 'list-finals' && ++looks === 2) await archive()
+        return pool.query(query as never)
+      }
+    },
+  })
+  const {bytes, body} = await makeRunFile({...here.tools, hot}, found, 'results', undefined)
+  t.is(looks, 2)
+  const text = String(await collect(body))
+  t.is(text.length, bytes)
+  const lines = parse(text) as string[][]
+  t.is(lines.length, 3_501)
+  t.true(lines.slice(1).every(([, , , result, record]) => result === 'Written' && record))
+  t.is((await get(`${path}/results.csv?run=${run.id}`)).text, text)
+})

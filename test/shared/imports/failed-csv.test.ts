@@ -1,0 +1,109 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {openCsv} from '../../../shared/imports/csv-file.ts'
+import {writeFailed} from '../../../shared/imports/failed-csv.ts'
+import type {Row} from '../../../shared/imports/row.ts'
+import type {OutcomeEntry, RowOutcome} from '../../../shared/imports/row-result.ts'
+import {resolveReader, sampleBytes} from '../../../shared/imports/sniff.ts'
+import {collect, inPieces} from './chunks.ts'
+
+async function* inChunks<T>(items: T[], size = 2): AsyncGenerator<T[], void, undefined> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size)
+}
+
+const entry = (outcome: OutcomeEntry['outcome'], more: Partial<OutcomeEntry> = {}): OutcomeEntry => ({
+  ...{module: 'Contacts', outcome, recordId: null, code: null, message: null},
+  ...more,
+})
+
+const write = async (columns: string[], rows: Row[], outcomes: RowOutcome[]) =>
+  String(await collect(writeFailed({columns, rows: inChunks(rows), outcomes: inChunks(outcomes)})))
+
+const rowOf = (rowNumber: number, ...cells: string[]): Row => ({rowNumber, cells, ragged: false})
+
+test('the rows that failed are in it, and no others', async t => {
+  const outcomes: Record<string, OutcomeEntry[] | undefined> = {
+    created: [entry('created', {recordId: '1'})],
+    refused: [entry('refused')],
+    failed: [entry('failed')],
+    unanswered: [entry('unanswered')],
+    skipped: [entry('skipped')],
+    inherited: [entry('inherited', {recordId: '2'})],
+    'not reached': undefined,
+    'written and refused': [entry('created', {recordId: '3'}), entry('refused', {module: 'Deals'})],
+    'refused and unanswered': [entry('refused'), entry('unanswered', {module: 'Deals'})],
+    'refused after a silence': [entry('refused', {disclosed: true})],
+    'written, its patch refused': [entry('created', {recordId: '4'}), entry('refused', {phase: 'patch', target: 'Manager'})],
+  }
+  const names = Object.keys(outcomes)
+  const text = await write(
+    ['name'],
+    names.map((name, at) => rowOf(at + 1, name)),
+    names.flatMap((name, at) => (outcomes[name] ? [{rowNumber: at + 1, entries: outcomes[name]}] : [])),
+  )
+  t.is(text, '\ufeffname\r\nrefused\r\nfailed\r\nwritten and refused\r\n')
+})
+
+test('cells are as read: before cleaning, without apostrophes; struck rows are not in it', async t => {
+  const rows: Row[] = [
+    {...rowOf(1, 'cleaned'), read: [' =1+1 ']},
+    {...rowOf(2, 'struck'), struck: 'empty'},
+    {...rowOf(3, '1', '2', '3'), ragged: true},
+  ]
+  const text = await write(
+    ['a'],
+    rows,
+    [1, 2, 3].map(rowNumber => ({rowNumber, entries: [entry('failed')]})),
+  )
+  t.is(text, '\ufeffa\r\n" =1+1 "\r\n1,2,3\r\n')
+})
+
+test('a run without failed rows gives the header alone', async t => {
+  t.is(await write(['a', 'b'], [rowOf(1, '1', '2')], []), '\ufeffa,b\r\n')
+})
+
+/** As an upload reads it: nothing stated, everything sniffed. */
+const readBack = async (text: string) => {
+  const bytes = Buffer.from(text)
+  const {columns, rows} = await openCsv(inPieces(bytes, 1000), resolveReader(bytes.subarray(0, sampleBytes)).reader)
+  const read: string[][] = []
+  for await (const chunk of rows) read.push(...chunk.map(({cells}) => cells))
+  return {columns, read}
+}
+
+test('a delimiter that would be counted wrong is said', async t => {
+  const rows = Array.from({length: 20}, (_, at) => rowOf(at + 1, `${at}`, 'a;b;c;d'))
+  const text = await write(
+    ['n', 'x;y;z;w'],
+    rows,
+    rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed')]})),
+  )
+  t.true(text.startsWith('\ufeffsep=,\r\n'))
+  t.deepEqual(
+    (await readBack(text)).read,
+    rows.map(({cells}) => cells),
+  )
+})
+
+test('whatever is in the cells, an upload of the file reads them back as they were', async t => {
+  const cell = fc.oneof(
+    fc.string({unit: 'grapheme', maxLength: 12}).map(text => text.replaceAll('\0', '').replaceAll('\ufeff', '')),
+    fc.constantFrom('=1', '"', ',', '1,5', 'a;b', 'a;b;c', 'a\tb', '|', '\r\n', '\r', '\n', "'", ' x ', '', '€', '0012', '#x', 'sep=;'),
+  )
+  const table = fc
+    .integer({min: 1, max: 4})
+    .chain(width => fc.array(fc.array(cell, {minLength: width, maxLength: width}), {minLength: 1, maxLength: 12}))
+  await fc.assert(
+    fc.asyncProperty(table, async cells => {
+      const columns = cells[0]!.map((_, at) => `Column ${at + 1}`)
+      const rows = cells.map((row, at) => rowOf(at + 1, ...row))
+      const text = await write(
+        columns,
+        rows,
+        rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed')]})),
+      )
+      t.deepEqual(await readBack(text), {columns, read: cells})
+    }),
+    {numRuns: 300},
+  )
+})

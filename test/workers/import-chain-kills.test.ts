@@ -1,0 +1,112 @@
+import type {ChildProcess} from 'node:child_process'
+import {once} from 'node:events'
+import test from 'ava'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
+import {assertChain, assertOnce, countBy} from '../oracle.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+test.afterEach.always(async () => {
+  here.crm.faults.clear()
+  await Promise.all(started.splice(0).map(endWorker))
+})
+
+const start = (environment: Record<string, string> = {}) => {
+  const worker = startWorker(here.config, environment)
+  started.push(worker)
+  return worker
+}
+
+const creates = {method: 'POST', path: '/crm/v8/Accounts'}
+const rows = 1_200
+
+const begin = async (path: string, asked: object) => (await ok(org.call('POST', `${path}/runs`, asked), 202)).run.id as string
+const ended = (path: string, id: string) => untilEnded(org.call, `${path}/runs/${id}`)
+
+/** A chain with a bit of everything: rows nobody answered for, rows refused, rows made, and most of them not reached. */
+const beginChain = async (prefix: string) => {
+  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow: accounts})
+  const worker = start()
+  here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
+  const first = await ended(path, await begin(path, {rows: {to: 100}}))
+  here.crm.faults.clear()
+  here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [0, 1, 2, 3, 4], code: 'INVALID_DATA'}})
+  const second = await ended(path, await begin(path, {retryOf: first.id, rows: {from: 101, to: 300}}))
+  here.crm.faults.clear()
+  await endWorker(worker)
+  return {path, prefix, before: [first, second], retryOf: second.id}
+}
+
+/** The retry ends with every row created once through the whole chain. */
+const assertWhole = async (
+  t: {deepEqual(a: unknown, b: unknown): void},
+  {path, prefix, before}: Awaited<ReturnType<typeof beginChain>>,
+  id: string,
+) => {
+  const {outcomes, finals} = await assertChain(here, {org, path, runs: [...before, await ended(path, id)], rows})
+  t.deepEqual(outcomes, {inherited: 195, created: rows - 195})
+  assertOnce(here.crm, prefix, finals)
+}
+
+for (const point of ['after_intent:2', 'after_send:1', 'after_send:6', 'before_settle:3', 'in_close:1']) {
+  test.serial(`a retry whose worker is killed at ${point} is carried on: every row has one record`, async t => {
+    const chain = await beginChain(`C${point}-`)
+    const id = await begin(chain.path, {retryOf: chain.retryOf})
+    const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL')
+    start()
+    await assertWhole(t, chain, id)
+  })
+}
+
+test.serial('a retry whose workers are killed again and again at any moment loses and doubles nothing', async t => {
+  const chain = await beginChain('Cm-')
+  const id = await begin(chain.path, {retryOf: chain.retryOf})
+  here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 150, when: 'after'}})
+  for (let kill = 1; kill <= 4; kill++) {
+    const worker = start()
+    await untilRun(org.call, `${chain.path}/runs/${id}`, run => run.state === 'ended' || run.progress.done >= kill * 200)
+    await endWorker(worker)
+  }
+  start()
+  await assertWhole(t, chain, id)
+})
+
+for (const point of ['before_settle:1', 'before_settle:4', 'in_close:1']) {
+  test.serial(`a dry run whose worker is killed at ${point} plans every row once, up to its limit`, async t => {
+    const {path} = await prepareImport(org, {csv: accountRows(rows, `D${point}-`), flow: accounts})
+    const id = await begin(path, {dryRun: true, declaredRows: 950})
+    const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL')
+    start()
+    const run = await ended(path, id)
+    const log = await readLog(org.call, `${path}/runs/${id}`)
+    t.deepEqual(countBy(log, ({outcome, attempt}) => `${outcome} ${attempt}`), {'planned 1': 950})
+    t.is(new Set(log.map(({rowKey}) => rowKey)).size, 950)
+    t.like(run, {rowsWritten: 0, stop: {stopped: 'LIMIT_ROWS_PER_RUN', rowsWrittenTotal: 950}})
+    t.is(here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(`D${point}-`)).length, 0)
+  })
+}
+
+test.serial('what a killed worker asked of people is asked once, of all the rows that wait', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Asked'}, {Account_Name: 'Asked'}])
+  const csv = accountRows(rows, 'Qk-').replaceAll(/^Company \d*5,/gm, 'Asked,')
+  const {path} = await prepareImport(org, {csv, flow: {...accounts, match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'}}})
+  const id = await begin(path, {})
+  const [, signal] = await once(start({FAULT_POINT: 'before_settle:5'}), 'exit')
+  t.is(signal, 'SIGKILL')
+  start()
+  const run = await ended(path, id)
+  t.deepEqual([run.counts.Accounts.skipped, run.counts.Accounts.created], [120, 1_080])
+  const {questions} = await ok(org.call('GET', `${path}/runs/${id}/questions`), 200)
+  t.like(questions, [{rows: 120, found: 2}])
+  t.is(questions.length, 1)
+})

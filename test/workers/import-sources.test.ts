@@ -1,0 +1,125 @@
+import test from 'ava'
+import {accounts, ok, openOrg, readLog, untilEnded} from '../importing.ts'
+import {type Cell, writeWorkbook} from '../workbook.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  org = await openOrg(here)
+})
+
+const prepare = async (body: string | Uint8Array, changes: object | null = null, flow: object = accounts) => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Test', connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const {source} = await ok(org.call('POST', `${path}/sources`, body), 201)
+  if (changes) await ok(org.call('PATCH', `${path}/sources/${source.id}`, changes), 200)
+  await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow}]), 200)
+  return {path, source, at: `${path}/sources/${source.id}`}
+}
+
+const run = async (path: string, start: object = {}) => {
+  const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
+  return untilEnded(org.call, `${path}/runs/${run.id}`)
+}
+
+const results = async (path: string, {id}: {id: string}) => {
+  const {status, text} = await org.call('GET', `${path}/results.csv?run=${id}`)
+  return {status, lines: text.trim().split('\r\n')}
+}
+
+const found = (prefix: string) =>
+  here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(prefix))
+
+test.serial('a workbook is imported, and its results are its cells as read', async t => {
+  const people: Cell[][] = [
+    ['name', 'number', 'city', 'since'],
+    ['Wb One', 'Wb-1', 'Town', {v: 45322, s: 1}],
+    [],
+    ['Wb Two', 'Wb-2', 'Town', {v: '45322.5', s: 1}],
+  ]
+  const {path} = await prepare(await writeWorkbook({sheets: [{name: 'People', rows: people}], formats: [14], shared: true}))
+  const ended = await run(path)
+  t.like(ended.counts.Accounts, {created: 2, failed: 1})
+  t.is(found('Wb-').length, 2)
+  const {lines} = await results(path, ended)
+  t.is(lines[0], 'name,number,city,since,Result,Accounts record,Error')
+  t.regex(lines[1]!, /^Wb One,Wb-1,Town,2024-01-31,Written,\d+,$/)
+  t.regex(lines[2]!, /^,,,,Failed,,.*ROW_EMPTY/)
+  t.regex(lines[3]!, /^Wb Two,Wb-2,Town,2024-01-31T12:00:00,Written,\d+,$/)
+})
+
+const rows = ' name ,number,city\nCl One,Cl-1,Alpha\nCl Two,Cl-2,\n,,\nCl One again,Cl-1,\nCl Three,Cl-3,\nCl Four,Cl-4,Beta\n'
+const cleaning = [
+  {step: 'strikeEmpty'},
+  {step: 'fillDown', columns: ['city']},
+  {step: 'strikeDuplicates', columns: ['number']},
+  {step: 'strikeRows', rows: [{from: 6, to: 6}]},
+  {step: 'split', column: 'name', separator: ' ', into: ['kind', 'rest']},
+]
+const flow = {...accounts, fields: [{field: 'Account_Name', mode: 'column', source: 'rest'}, ...accounts.fields.slice(1)]}
+
+test.serial('a struck row keeps its number, counts nothing and is Excluded; the others are written cleaned and shown as read', async t => {
+  const {path} = await prepare(rows, {cleaning}, flow)
+  const ended = await run(path)
+  t.like(ended, {rowsWritten: 3, declaredRows: 3, progress: {done: 3, total: 3}})
+  t.like(ended.counts.Accounts, {created: 3, failed: 0, skipped: 0})
+  const log = await readLog(org.call, `${path}/runs/${ended.id}`)
+  t.deepEqual(log.map(({rowNumber}) => rowNumber).sort(), [1, 2, 5])
+  t.deepEqual(
+    found('Cl-').map(({Account_Name, Billing_City}) => `${Account_Name} ${Billing_City}`),
+    ['One Alpha', 'Two Alpha', 'Three Alpha'],
+  )
+  const {lines} = await results(path, ended)
+  t.is(lines[0], 'name,number,city,Result,Accounts record,Error')
+  t.deepEqual(
+    lines.slice(1).map(line => line.replace(/\d{10,}/, 'ID')),
+    [
+      'Cl One,Cl-1,Alpha,Written,ID,',
+      'Cl Two,Cl-2,,Written,ID,',
+      ',,,Excluded,,',
+      'Cl One again,Cl-1,,Excluded,,',
+      'Cl Three,Cl-3,,Written,ID,',
+      'Cl Four,Cl-4,Beta,Excluded,,',
+    ],
+  )
+})
+
+test.serial('results are made by the snapshot, whatever the source has become', async t => {
+  const {path, at} = await prepare('name,number,city\nSn One,Sn-1,x\nSn Two,Sn-2,y\n', {
+    cleaning: [{step: 'strikeRows', rows: [{from: 2, to: 2}]}],
+  })
+  const ended = await run(path)
+  const before = await results(path, ended)
+  await ok(org.call('PATCH', at, {cleaning: [], reader: {headerRow: false}}), 200)
+  t.deepEqual(await results(path, ended), before)
+  await ok(org.call('DELETE', at), 200)
+  t.deepEqual(await results(path, ended), before)
+  t.is(before.lines.filter(line => line.includes('Excluded')).length, 1)
+  const answer = await org.call('POST', `${path}/runs`, {})
+  t.is(answer.body.code, 'NOT_READY')
+})
+
+test.serial('short rows are refused or filled, as is told', async t => {
+  const {path, at} = await prepare('name,number,city\nSh One,Sh-1\n')
+  t.is((await run(path)).counts.Accounts.failed, 1)
+  await ok(org.call('PATCH', at, {reader: {shortRows: 'fill'}}), 200)
+  t.is((await run(path)).counts.Accounts.created, 1)
+})
+
+test.serial('another cleaning strikes other rows and renumbers none', async t => {
+  const {path, at} = await prepare('name,number,city\nRe One,Re-1,x\nRe Two,Re-2,y\nRe Three,Re-3,z\n', {
+    cleaning: [{step: 'strikeRows', rows: [{from: 1, to: 1}]}],
+  })
+  const ended = await run(path)
+  t.is(ended.counts.Accounts.created, 2)
+  await ok(org.call('PATCH', at, {cleaning: []}), 200)
+  const again = await run(path)
+  const log = await readLog(org.call, `${path}/runs/${again.id}`)
+  t.deepEqual(
+    log.filter(({outcome}) => outcome === 'created').map(({rowNumber}) => rowNumber),
+    [1],
+  )
+})

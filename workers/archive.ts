@@ -1,0 +1,88 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {claimUnarchived, deleteLoose, deleteMoved, listLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
+import {type Archiving, moveRecords} from './archive/move.ts'
+import {atPoint} from './engine/fault-point.ts'
+import type {Tools} from './tools.ts'
+import type {Worker} from './worker.ts'
+
+/** Longer than a move takes: a process that died in one is followed by another then. */
+const claimSeconds = 900
+const firstRetrySeconds = 15
+const longestRetrySeconds = 3_600
+const rowsPerDelete = 10_000
+const objectsPerLook = 500
+/** By then nobody is storing it any more. */
+const looseHours = 24
+const upkeepMs = 600_000
+
+/**
+ * Moves the records of ended runs to storage, one run after another. No job: an ended run says by itself that it is to be moved, whichever
+ * engine carried it, and a storage that fails is asked again by the run's own clock, however long that takes; until then its records
+ * are read from here, and its import is long free. Bounded by the drain.
+ */
+const archive: Worker = {
+  name: 'run.archive',
+  async start(_, tools) {
+    void look(tools)
+  },
+}
+export default archive
+
+const look = async (tools: Tools) => {
+  const {log, drain, config} = tools
+  let keptUpAt = Number.NEGATIVE_INFINITY
+  while (!drain.aborted) {
+    try {
+      await archiveAll(tools)
+      if (performance.now() - keptUpAt > upkeepMs) {
+        await keepUp(tools)
+        keptUpAt = performance.now()
+      }
+    } catch (error) {
+      if (!drain.aborted) log.warn({err: error}, 'archive sweep failed')
+    }
+    await sleep((config.LEASE_SECONDS * 1000) / 3, undefined, {signal: drain}).catch(() => {})
+  }
+}
+
+/** Every run that can be archived now. */
+export const archiveAll = async (tools: Archiving) => {
+  while (!tools.drain.aborted) {
+    const run = await claimUnarchived(tools.db, {seconds: claimSeconds})
+    if (!run) return
+    await archiveRun(tools, run)
+  }
+}
+
+/** One that fails keeps none of the others; it is tried again, later each time. */
+const archiveRun = async (tools: Archiving, run: Unarchived) => {
+  const {db, drain, log} = tools
+  try {
+    const moved = run.recordsAt === 'db' ? await moveRecords(tools, run) : null
+    atPoint('in_archive')
+    while ((await deleteMoved(db, {run: run.no, limit: rowsPerDelete})) > 0) {
+      drain.throwIfAborted()
+      atPoint('in_archive')
+    }
+    await markArchived(db, run.no)
+    log.info({run: run.id, moved}, 'run archived')
+  } catch (err) {
+    const seconds = drain.aborted ? 0 : Math.min(longestRetrySeconds, firstRetrySeconds * 2 ** (run.tries - 1))
+    if (!drain.aborted) log.error({err, run: run.id, tries: run.tries, seconds}, 'run not archived; it is tried again')
+    await putOffArchive(db, {run: run.no, seconds})
+  }
+}
+
+/** Objects that no row has come to name within a day, or whose row has gone; and what broken uploads left. */
+export const keepUp = async ({db, storage, drain}: Pick<Archiving, 'db' | 'storage' | 'drain'>) => {
+  for (;;) {
+    const keys = await listLoose(db, {hours: looseHours, limit: objectsPerLook})
+    for (const key of keys) {
+      drain.throwIfAborted()
+      await storage.remove(key)
+    }
+    await deleteLoose(db, keys)
+    if (keys.length < objectsPerLook) break
+  }
+  await storage.sweepTemporary()
+}

@@ -1,0 +1,77 @@
+import type {RowRange} from '../../shared/flows/snapshot.ts'
+import {findInherited} from '../../sql/chain-rows.ts'
+import type {Outcome} from '../../sql/run-log.ts'
+import type {Context} from './context.ts'
+import {witnessOf} from './digest.ts'
+import type {Question} from './questions.ts'
+import {type Failure, isRow, KINDS, type Row, type Track} from './row.ts'
+import {countedAs} from './takeover.ts'
+
+/** A row that ends without a step of this run, as its chain left it: its record is there, or nobody can tell whether it is. */
+export type Standing = {
+  row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt'>
+  outcome: Extract<Outcome, 'inherited' | 'unanswered'>
+  recordId: string | null
+  code: string | null
+  message: string | null
+}
+
+export const isInRange = ({from = 1, to = Number.POSITIVE_INFINITY}: RowRange = {}, number: number) => number >= from && number <= to
+
+/** Of these rows, by number, those that have their record from an earlier run of the chain. Without one nothing is asked. */
+export const findTheirs = async (
+  {hot, run, retried}: Pick<Context, 'hot' | 'run' | 'retried'>,
+  track: Track,
+  numbers: number[],
+): Promise<Map<number, Standing>> => {
+  if (retried === null || numbers.length === 0) return new Map()
+  const named = new Map(numbers.map(number => [`${track.id}.${number}`, number]))
+  const found = await findInherited(hot, {chain: retried, run: run.no, module: track.module.no, keys: [...named.keys()]})
+  return new Map(
+    found.map(({key, recordId}) => {
+      const number = named.get(key)!
+      return [number, {row: {key, number, counted: null, attempt: 0}, outcome: 'inherited', recordId, code: null, message: null}]
+    }),
+  )
+}
+
+/**
+ * A row with an open question keeps the step it was sent for: matched again, it would find its own lost record. A create is sent again
+ * only where the CRM would tell its record by the same unique values; otherwise the question stays open, and so does the row's end.
+ * Attempts and silences count within one run, as its meter does.
+ */
+export const resume = (
+  {run}: Pick<Context, 'run'>,
+  track: Track,
+  composed: Row | Failure,
+  question: Question,
+): Row | Failure | Standing => {
+  const isOurs = question.run === run.no
+  const {number, key} = composed
+  const counted = isOurs ? countedAs(question.kind) : null
+  const attempt = isOurs ? question.attempt : 0
+  const row = {key, number, counted, attempt}
+  const unknown = (code: string, message: string): Standing => ({row, outcome: 'unanswered', recordId: question.target, code, message})
+  const isCreate = question.kind === KINDS.create
+  if (!isRow(composed)) return isCreate ? unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`) : composed
+  if (isCreate && !question.witness)
+    return unknown('SENT_BEFORE', `${SENT_BEFORE}, and no unique value of the row tells its record: look for it in the CRM`)
+  if (isCreate && question.digest !== null && !witnessOf(track, composed)?.equals(question.digest))
+    return unknown(
+      'PAYLOAD_CHANGED',
+      `${SENT_BEFORE}, under other unique values: set the mappings back and retry, or look for it in the CRM`,
+    )
+  const again = question.kind === KINDS.again
+  return {
+    ...composed,
+    ...row,
+    open: true,
+    lost: isCreate && !isOurs,
+    silences: again || !isOurs ? 0 : 1,
+    decided: again ? null : {kind: isCreate ? 'create' : 'update', target: question.target},
+  }
+}
+
+const SENT_BEFORE = 'A create of this row was sent before and never answered'
+
+export const isStanding = (one: Row | Failure | Standing): one is Standing => 'outcome' in one
