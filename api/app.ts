@@ -14,6 +14,7 @@ import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
 import changes from './routes/changes.ts'
+import checks from './routes/checks.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import credits from './routes/credits.ts'
@@ -75,6 +76,7 @@ export const routes: Route[] = [
   ...changes,
   ...imports,
   ...sources,
+  ...checks,
   ...entitlements,
   ...runs,
   ...runRecords,

@@ -1,4 +1,4 @@
-import {type Config, databaseUrlOf} from '../shared/config.ts'
+import {type Config, databaseUrlOf, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
 import {jobs} from '../shared/jobs.ts'
@@ -16,7 +16,7 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const queue = await openQueue(url, jobs, {log, upkeep: false})
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
-  const storage = openStorage({directory: config.STORAGE_DIR})
+  const storage = openStorage(storageOf(config))
   const close = async () => {
     await queue.stop({graceful: false})
     await crm.close()

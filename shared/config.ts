@@ -47,6 +47,11 @@ const Environment = z.object({
   PORT: z.coerce.number().int().min(0).max(65_535).default(4000),
   PUBLIC_URL: z.url().optional(),
   STORAGE_DIR: z.string().default('.data/storage'),
+  S3_BUCKET: z.string().optional(),
+  S3_REGION: z.string().default('us-east-1'),
+  S3_ENDPOINT: z.url().optional(),
+  S3_ACCESS_KEY_ID: z.string().optional(),
+  S3_SECRET_ACCESS_KEY: z.string().optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   SECRETS_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
   SESSION_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
@@ -103,6 +108,18 @@ export const databaseUrlOf = ({DATABASE_URL}: {DATABASE_URL?: string | undefined
   throw new Error(
     'DATABASE_URL is not set. On a laptop use `npm start`, which brings its own Postgres; elsewhere set it to a Postgres 15 or later.',
   )
+}
+
+/** Where files and ended runs' records are kept: a bucket where one is named, else a folder. */
+export const storageOf = (
+  config: Pick<Config, 'STORAGE_DIR' | `S3_${'BUCKET' | 'REGION' | 'ENDPOINT' | 'ACCESS_KEY_ID' | 'SECRET_ACCESS_KEY'}`>,
+) => {
+  const {STORAGE_DIR: directory, S3_BUCKET: bucket, S3_REGION: region, S3_ENDPOINT: endpoint} = config
+  if (bucket === undefined) return {directory}
+  const {S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey} = config
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw new Error('S3_BUCKET is set, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are needed too.')
+  return {directory, s3: {bucket, region, endpoint, accessKeyId, secretAccessKey}}
 }
 
 const refuseDefaults = (config: z.output<typeof Environment>) => {

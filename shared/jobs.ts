@@ -34,6 +34,23 @@ export const runImport = job({
   key: ({run}) => run,
 })
 
+/** Reads every row of an import as a run would, and keeps what it found. One at a time per import; one that died is begun again. */
+export const checkImport = job({
+  name: 'import.check',
+  payload: z.object({org: z.string(), import: z.string()}),
+  answer: z.object({rows: z.number(), errors: z.number(), warnings: z.number()}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 3,
+    retryDelay: 2,
+    retryBackoff: true,
+    expireInSeconds: 43_200,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
+  key: payload => payload.import,
+})
+
 /** Erases an org, step by step, the org itself last: whatever breaks, the next attempt goes on where this one stood. */
 export const eraseOrg = job({
   name: 'org.erase',
@@ -72,4 +89,4 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
-export const jobs: Job[] = [writeRecords, replaceRows, checkCredits, runDiscovery, runImport, eraseOrg]
+export const jobs: Job[] = [writeRecords, replaceRows, checkCredits, runDiscovery, runImport, checkImport, eraseOrg]

@@ -6,8 +6,10 @@ import {dirname, join} from 'node:path'
 import {Readable} from 'node:stream'
 import {Disk} from 'flydrive'
 import {FSDriver} from 'flydrive/drivers/fs'
+import {StorageMissing} from './storage-missing.ts'
+import {openS3, type S3Config} from './storage-s3.ts'
 
-export type StorageConfig = {directory: string}
+export type StorageConfig = {directory: string; s3?: S3Config | undefined}
 
 export type Storage = {
   /** What kind of storage it is: what one kind keeps, a deployment with another cannot read. */
@@ -27,36 +29,44 @@ export type Storage = {
   sweepTemporary(): Promise<number>
 }
 
-/** No object under this key: it was removed, or never completed. */
-export class StorageMissing extends Error {
-  override name = 'StorageMissing'
-  readonly key: string
-
-  constructor(key: string, options?: ErrorOptions) {
-    super(`Nothing is stored as ${key}`, options)
-    this.key = key
-  }
-}
+export {StorageMissing}
 
 const temporary = '_temporary'
 const leftoverMs = 60 * 60 * 1000
 const keyShape = /^[a-z][\w-]*(\/[\w-]+(\.[\w-]+)*)+$/i
 
-/** Another driver (S3) joins here, by configuration: it brings a flydrive disk and its own way to put an object whole. */
-export const openStorage = ({directory}: StorageConfig): Storage => {
+/** A local folder, or a bucket where one is configured. Keys are checked before either sees them. */
+export const openStorage = ({directory, s3}: StorageConfig): Storage => {
+  const storage = s3 ? openS3(s3) : openFolder(directory)
+  return {
+    ...storage,
+    put: async (key, stream) => storage.put(checked(key), guarded(stream)),
+    read: async key => storage.read(checked(key)),
+    readRange: async (key, range) => storage.readRange(checked(key), range),
+    remove: async key => storage.remove(checked(key)),
+    removeAll: async folder => storage.removeAll(checkedFolder(folder)),
+    exists: async key => storage.exists(checked(key)),
+    size: async key => storage.size(checked(key)),
+  }
+}
+
+const openFolder = (directory: string): Storage => {
   const disk = new Disk(new FSDriver({location: directory, visibility: 'private'}))
   return {
     kind: 'folder',
-    put: async (key, stream) => putWhole(directory, checked(key), stream),
-    read: async key => readFrom(disk, checked(key)),
-    readRange: (key, range) => readPart(join(directory, checked(key)), key, range),
-    remove: async key => disk.delete(checked(key)),
-    removeAll: async folder => disk.deleteAll(checkedFolder(folder)),
-    exists: async key => disk.exists(checked(key)),
-    size: async key => (await missingOr(checked(key), () => disk.getMetaData(key))).contentLength,
+    put: (key, stream) => putWhole(directory, key, stream),
+    read: key => readFrom(disk, key),
+    readRange: (key, range) => readPart(join(directory, key), key, range),
+    remove: key => disk.delete(key),
+    removeAll: folder => disk.deleteAll(folder),
+    exists: key => disk.exists(key),
+    size: async key => (await missingOr(key, () => disk.getMetaData(key))).contentLength,
     sweepTemporary: () => sweep(join(directory, temporary)),
   }
 }
+
+/** A stream that fails before it is read must not end the process; reading it throws the failure. */
+const guarded = (stream: AsyncIterable<Uint8Array>) => (stream instanceof Readable ? stream.on('error', () => {}) : stream)
 
 const checked = (key: string) => {
   if (keyShape.test(key)) return key
@@ -70,8 +80,6 @@ const checkedFolder = (folder: string) => {
 
 /** Not by flydrive: its `putStream` may answer a failure before its file exists, which would then stay, and its `move` copies. */
 const putWhole = async (directory: string, key: string, stream: AsyncIterable<Uint8Array>) => {
-  // A stream that fails before it is read must not end the process; reading it throws the failure.
-  if (stream instanceof Readable) stream.on('error', () => {})
   const partial = join(directory, temporary, randomUUID())
   const path = join(directory, key)
   await mkdir(dirname(partial), {recursive: true})

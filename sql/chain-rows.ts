@@ -11,7 +11,28 @@ export const findMatches = (hot: Hot, {chains, module, keys}: {chains: number[];
 const findMatchesStatement = prepare<{key: Buffer; recordId: string}>(
   'find-matches',
   `select distinct on (match_key, record_id) match_key as key, record_id as "recordId" from chain_rows
-   where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[])`,
+   where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[]) and how in (1, 2, 3)`,
+)
+
+/** Which of these rows have a record, and which; what the chain itself came to before what the one it looks back at did. */
+export const findRecordsOf = (hot: Hot, {chain, before, module, keys}: {chain: number; before: number; module: number; keys: string[]}) =>
+  findRecordsStatement(hot, [chain, before, module, keys])
+
+const findRecordsStatement = prepare<{key: string; recordId: string}>(
+  'find-records-of',
+  `select distinct on (row_key) row_key as key, record_id as "recordId" from chain_rows
+   where chain_no in ($1::bigint, $2::bigint) and module_no = $3::smallint and row_key = any($4::text[])
+   order by row_key, chain_no = $1 desc`,
+)
+
+/** Those of these rows whose record is there and has not been patched, and how they came by it. A record only met is this run's or none. */
+export const findPatchable = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
+  findPatchableStatement(hot, [chain, run, module, keys])
+
+const findPatchableStatement = prepare<{key: string; recordId: string; how: number}>(
+  'find-patchable',
+  `select row_key as key, record_id as "recordId", how from chain_rows
+   where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and not patched and (how < 4 or run_no = $2::bigint)`,
 )
 
 /** Which of these rows have their record from an earlier run of the chain, and which record: they are not written again. */

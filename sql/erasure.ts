@@ -4,7 +4,7 @@ import {type Db, sql, type Tx} from './database.ts'
 /** What an org's runs have by the thousand, and the column that says whose it is. A chain is named by its first run. */
 const OF_RUNS = {
   ...{run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
-  ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no'},
+  ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no', question_rows: 'run_no'},
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]

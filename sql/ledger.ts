@@ -14,8 +14,16 @@ export type Intent = {
   flow: number
   module: number
   kind: number
-  /** `digest`: of the values by which a create that is lost would be known again. */
-  rows: {key: string; number: number; attempt: number; target: string | null; witness: boolean; digest?: Buffer | null}[]
+  /** `digest`: of the values by which a create that is lost would be known again. `isMetered`: false for what counts nothing. */
+  rows: {
+    key: string
+    number: number
+    attempt: number
+    target: string | null
+    witness: boolean
+    digest?: Buffer | null
+    isMetered?: boolean
+  }[]
   /** How long the CRM may take before the send counts as dead, in seconds. */
   answerSeconds: number
   leaseSeconds: number
@@ -38,6 +46,7 @@ export const admit = async (hot: Hot, {run, fence, batch, flow, module, kind, ro
     leaseSeconds,
     answerSeconds,
     rows.map(({digest = null}) => digest),
+    rows.map(({isMetered = true}) => isMetered),
   ])
 }
 
@@ -45,7 +54,8 @@ const admitStatement = prepare(
   'admit',
   `with admitted as (
      insert into admissions (run_no, module_no, row_key, last_attempt)
-     select $1::bigint, $5::smallint, key, attempt from unnest($7::text[], $8::smallint[]) as r(key, attempt) order by key
+     select $1::bigint, $5::smallint, key, attempt from unnest($7::text[], $8::smallint[], $15::boolean[]) as r(key, attempt, metered)
+     where metered order by key
      on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt
        where admissions.last_attempt < excluded.last_attempt
      returning (xmax = 0) as fresh),
@@ -105,7 +115,9 @@ export type Settlement = {
   opened: OpenQuestion[]
   closed: RowName[]
   counts: number[]
-  cursor: {flow: number; lowWater: number}
+  /** Rows whose record has what is written after all flows. */
+  patched?: RowName[]
+  cursor: {flow: number; lowWater: number; pass?: number}
   answerSeconds: number
   leaseSeconds: number
 }
@@ -161,6 +173,9 @@ const valuesOf = (s: Settlement) => [
   s.cursor.lowWater,
   s.answerSeconds,
   s.opened.map(({digest = null}) => digest),
+  column(s.patched ?? [], 'module'),
+  column(s.patched ?? [], 'key'),
+  s.cursor.pass ?? 0,
 ]
 
 const column = <T, K extends keyof T>(rows: T[], name: K) => rows.map(row => row[name])
@@ -200,7 +215,10 @@ const settleText = `with gone as (delete from sends where run_no = $1::bigint an
      where u.chain_no = $21 and u.module_no = c.module_no and u.row_key = c.row_key),
    moved as (
      update run_cursors set low_water = greatest(low_water, $38::bigint) from head
-     where run_cursors.run_no = $1 and flow_no = $37::smallint and pass = 0)
+     where run_cursors.run_no = $1 and flow_no = $37::smallint and pass = $43::smallint),
+   patched as (
+     update chain_rows set patched = true from head, unnest($41::smallint[], $42::text[]) as p(module, key)
+     where chain_no = $21 and module_no = p.module and row_key = p.key)
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`
 
 const settleStatement = prepare('settle', settleText)

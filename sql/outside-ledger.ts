@@ -38,22 +38,6 @@ export const listRowStandings = (tx: Tx, {run, chain, module, keys}: {run: numbe
     left join chain_rows c on c.chain_no = ${chain} and c.module_no = ${module} and c.row_key = r.key
     order by r.at`)
 
-const Flying = z.object({target: z.string(), leftMs: z.number().nullable()})
-export type Flying = z.infer<typeof Flying>
-
-/**
- * Of these parents, those whose rows are being replaced: by a batch in flight, or by one that was given up while the CRM may still be at
- * it. `leftMs`: until that is over; null where the answer is waited for.
- */
-export const listFlyingTargets = (db: Db, {run, chain, module, targets}: {run: number; chain: number; module: number; targets: string[]}) =>
-  db.any(sql.type(Flying)`
-    select target, max("leftMs") as "leftMs" from (
-      select target, null::float8 as "leftMs" from sends, unnest(targets) as target where run_no = ${run} and module_no = ${module}
-      union all
-      select target, 1000 * extract(epoch from deadline_at - lading_now())::float8 from unsettled
-      where chain_no = ${chain} and module_no = ${module} and kind = ${KINDS.replace} and deadline_at > lading_now()) flying
-    where target = any(${sql.array(targets, 'text')}) group by target`)
-
 export type AdmittedRow = {
   key: string
   number: number | null

@@ -1,6 +1,29 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
+/** Of a flow: its rows are written; what is written after all flows is; the keys of its rows' parents are read. */
+export const PASS = {write: 0, patch: 1, index: 2} as const
+
+type Pass = {run: number; flow: number; pass: number}
+
+export const isPassDone = (db: Db, {run, flow, pass}: Pass) =>
+  db.exists(sql.type(z.object({}))`
+    select from run_cursors where run_no = ${run} and flow_no = ${flow} and pass = ${pass} and done`)
+
+/** Of a pass that a run may not have. */
+export const finishPass = (db: Db, {run, flow, pass}: Pass) =>
+  db.query(sql.type(z.object({}))`
+    insert into run_cursors (run_no, flow_no, pass, done) values (${run}, ${flow}, ${pass}, true)
+    on conflict (run_no, flow_no, pass) do update set done = true`)
+
+/** Where a pass stands that not every flow has: it begins when it is first asked for. */
+export const openPass = async (db: Db, {run, flow, pass}: Pass) => {
+  await db.query(sql.type(z.object({}))`
+    insert into run_cursors (run_no, flow_no, pass) values (${run}, ${flow}, ${pass}) on conflict do nothing`)
+  return db.one(sql.type(z.object({lowWater: z.number(), done: z.boolean()}))`
+    select low_water as "lowWater", done from run_cursors where run_no = ${run} and flow_no = ${flow} and pass = ${pass}`)
+}
+
 export const insertCursors = (tx: Tx, {run, flows}: {run: number; flows: number[]}) =>
   tx.query(sql.type(z.object({}))`
     insert into run_cursors (run_no, flow_no) select ${run}, flow from unnest(${sql.array(flows, 'int2')}) as flow`)

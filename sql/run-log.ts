@@ -53,6 +53,19 @@ export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: n
   db.anyFirst(sql.type(z.object({number: z.number()}))`
     select distinct row_number as number from run_log where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 0`)
 
+/** The ends of these rows, by the reading rules. */
+export const listEnds = (db: Db, {run, flow, numbers}: {run: number; flow: number; numbers: number[]}) =>
+  db.any(sql.type(z.object({number: z.number(), outcome: z.number()}))`
+    select distinct on (row_number) row_number as number, outcome from run_log
+    where run_no = ${run} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')}) and phase = 0 and outcome < 8
+    order by row_number, attempt desc, (outcome = 3), seq desc`)
+
+/** What the run has said of the patches of rows past the cursor. `isOver`: by more than that a send was not answered. */
+export const listPatches = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
+  db.any(sql.type(z.object({number: z.number(), attempt: z.number(), isOver: z.boolean()}))`
+    select row_number as number, max(attempt) as attempt, bool_or(outcome <> 3) as "isOver" from run_log
+    where run_no = ${run} and flow_no = ${flow} and row_number > ${after} and phase = 1 group by row_number`)
+
 const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: 'db' | 'storage'; seq: number | null}>(
   'read-log-page',
   `select records_at as "recordsAt", l.* from runs r left join lateral (
@@ -106,7 +119,7 @@ type Finals = {run: number; flows: number[]; from: number; to: number; seq: numb
  * The final entries of rows `from`..`to` of the named flows, of what the log held at `seq`; null when the run's records are in storage.
  * Of each row key and module: the write phase's highest attempt; a real answer over `unanswered` (3), whatever their order; of real
  * answers the later. Never `made_after_no_answer`, `would_ask` or `lookup` (8 to 10). Patches (phase 1), matches (2) and lookups (3) have
- * a final entry for each field. `disclosed`: a create of the row was never answered and nothing later shows that it was not done, so
+ * a final entry for each field. `disclosed`: a create of the row was never answered and nothing later shows what became of it, so
  * the record may exist twice. An update that nobody answered names its record and is not meant.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
@@ -118,7 +131,7 @@ export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals):
 const listFinalsStatement = prepare<FinalEntry & {recordsAt: 'db' | 'storage'; number: number | null}>(
   'list-finals',
   `select records_at as "recordsAt", f.* from runs r left join lateral (
-     select number, module, flow, phase, target, outcome, "recordId", code, message, phase = 0 and (twice or (outcome = 2 and silent)) as disclosed
+     select number, module, flow, phase, target, outcome, "recordId", code, message, phase = 0 and (twice or (outcome in (2, 3) and silent)) as disclosed
      from (
        select distinct on (row_number, flow_no, module_no, phase, row_key, field) row_number as number, module_no as module,
          flow_no as flow, phase, target, outcome, record_id as "recordId", code, message, row_key,

@@ -11,7 +11,6 @@ const Write = z.object({
   id: z.string(),
   org: z.string(),
   runNo: z.number(),
-  chainNo: z.number(),
   runId: z.string(),
   connectorId: z.string(),
   kind: z.enum(['create', 'update', 'replace', 'entries']),
@@ -31,7 +30,7 @@ export const insertWrite = (tx: Tx, {id, org, run, connector, kind, request}: Ne
 
 export const findWrite = (db: Db, {org, id}: {org: string; id: string}) =>
   db.maybeOne(sql.type(Write)`
-    select w.id, w.org_id as org, run_no as "runNo", coalesce(chain_no, run_no) as "chainNo", r.id as "runId", w.connector_id as "connectorId", kind, request, problem,
+    select w.id, w.org_id as org, run_no as "runNo", r.id as "runId", w.connector_id as "connectorId", kind, request, problem,
       w.created_at as "createdAt"
     from writes w join runs r using (run_no) where w.org_id = ${org} and w.id = ${id}`)
 

@@ -92,6 +92,8 @@ export const rows: Record<string, Row> = {
   'PATCH /orgs/:org/imports/:id/sources/:source': write('operator'),
   'DELETE /orgs/:org/imports/:id/sources/:source': write('operator'),
   'GET /orgs/:org/imports/:id/sources/:source/rows': read('operator'),
+  'POST /orgs/:org/imports/:id/checks': write('operator'),
+  'GET /orgs/:org/imports/:id/checks': read('operator'),
   'POST /entitlements/runs/authorise': write('operator'),
   'POST /entitlements/runs/:runId/lease': write('operator'),
   'POST /entitlements/runs/:runId/entries': write('operator'),

@@ -108,6 +108,7 @@ const outboundOwners = [
   'shared/people/identity-provider.ts',
   'shared/ai/model.ts',
   'shared/storage.ts',
+  'shared/storage-s3.ts',
   'shared/fetch-source.ts',
   'api/clients/',
 ]
@@ -123,7 +124,7 @@ const callsOf = ({nodes}: Source, callee: RegExp) =>
 
 const outboundCall = /^((globalThis\.)?fetch|(globalThis\.)?(WebSocket|EventSource)|https?\.(request|get)|createRemoteJWKSet)$/
 const isClient = (found: Import) =>
-  isPackage(found, 'undici', 'flydrive', 'openid-client', 'https', 'http2', 'net', 'tls', 'dgram') ||
+  isPackage(found, 'undici', 'flydrive', '@aws-sdk', 'openid-client', 'https', 'http2', 'net', 'tls', 'dgram') ||
   (found.target === 'http' && ['request', 'get', 'Agent'].some(name => found.names.includes(name)))
 
 const lengthOf = (node: Node, tree: SourceFile) =>

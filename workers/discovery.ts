@@ -5,6 +5,7 @@ import {Refusal} from '../shared/errors.ts'
 import {newId} from '../shared/ids.ts'
 import {runDiscovery} from '../shared/jobs.ts'
 import {takeDiscovery} from '../shared/registry/discovery.ts'
+import {holdVersion} from '../shared/registry/version.ts'
 import {findConnector} from '../sql/connectors.ts'
 import type {Tx} from '../sql/database.ts'
 import {findLatestDiscovery, insertDiscovery, listDiscoveredModules, seeDiscovery} from '../sql/discoveries.ts'
@@ -40,6 +41,8 @@ type Read = {org: string; connector: string; modules: DiscoveredModule[]; upkeep
 
 /** A refresh that finds everything as it was says so on the newest snapshot, and keeps no other: there is one every day. */
 const keepDiscovery = async (tx: Tx, {org, connector, modules, upkeep}: Read) => {
+  // Held first: of two that end at once, the later one compares itself with the earlier.
+  await holdVersion(tx, org)
   const before = await findLatestDiscovery(tx, connector)
   const known = before ? await listDiscoveredModules(tx, before.id) : []
   const diff = diffModules(before && {id: before.id, modules: known}, modules)

@@ -1,4 +1,4 @@
-import {type Config, databaseUrlOf, readConfig} from '../shared/config.ts'
+import {type Config, databaseUrlOf, readConfig, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
 import {jobs} from '../shared/jobs.ts'
@@ -7,6 +7,7 @@ import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import archive from './archive.ts'
+import checks from './checks.ts'
 import credits from './credits.ts'
 import discovery from './discovery.ts'
 import discoveryRefresh from './discovery-refresh.ts'
@@ -22,6 +23,7 @@ import writesSweep from './writes/sweep.ts'
 /** What can be started by name; operators scale each on its own. */
 export const workers: Record<string, Worker[]> = {
   archive: [archive],
+  checks: [checks],
   credits: [credits],
   discovery: [discovery, discoveryRefresh],
   erasure: [erasure],
@@ -44,7 +46,7 @@ export const startWorkers = async (
   const queue = await openQueue(url, jobs, {log, upkeep: true})
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
-  const tools = {config, db, hot, queue, crm, budget, log, storage: openStorage({directory: config.STORAGE_DIR}), drain: draining.signal}
+  const tools = {config, db, hot, queue, crm, budget, log, storage: openStorage(storageOf(config)), drain: draining.signal}
   for (const worker of names.flatMap(name => workers[name]!)) await worker.start(queue, tools)
   log.info({workers: names}, 'working')
   return {

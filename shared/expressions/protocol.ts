@@ -29,8 +29,8 @@ export type Request =
 export type FaultCode = 'EXPRESSION_TIMEOUT' | 'EXPRESSION_MEMORY' | 'EXPRESSION_STACK' | 'SANDBOX_UNAVAILABLE'
 
 /**
- * A fault costs the runtime; `row` and `expression` say how far it was, -1 where that is not known. `certain`: nothing
- * that earlier rows left behind can be to blame. `after`: the milliseconds the row had been running when it was ended.
+ * A fault costs the runtime; `row` and `expression` say how far it was, -1 where that is not known. `certain`: neither
+ * what earlier rows left behind nor a machine that gave it no time can be to blame. `after`: the milliseconds the row had been running when it was ended.
  */
 export type Fault = {fault: FaultCode; row: number; expression: number; certain: boolean; after: number}
 

@@ -36,14 +36,15 @@ export const startThread = (milliseconds: number) => {
     watch.fill(-1)
     watch[WATCH.since] = 0
     const {promise, resolve} = Promise.withResolvers<Answer>()
-    const died = (fault: FaultCode, after: number) => () =>
-      resolve({fault, row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain: true, after})
+    const before = process.cpuUsage()
+    const died = (fault: FaultCode, certain: boolean, after: number) => () =>
+      resolve({fault, row: watch[WATCH.row]!, expression: watch[WATCH.expression]!, certain, after})
     onMessage = resolve
-    onEnd = () => died('SANDBOX_UNAVAILABLE', spent())()
+    onEnd = () => died('SANDBOX_UNAVAILABLE', true, spent())()
     worker.postMessage(request)
     const left = () => (watch[WATCH.since] || asked + LIMITS.startMilliseconds) + milliseconds * HARD_LIMIT - monotonicMilliseconds()
     const watchdog = watchOver(left, milliseconds / 4, () => {
-      onEnd = died('EXPRESSION_TIMEOUT', spent())
+      onEnd = died('EXPRESSION_TIMEOUT', hasWorked(before, milliseconds), spent())
       // What it still answers comes from a thread that is going: the next request must not go there.
       onMessage = () => {}
       void worker.terminate()
@@ -79,6 +80,12 @@ const openWorker = (workerData: {watch: Float64Array; milliseconds: number}) => 
 /** For callers: nothing was evaluated, and it is not their expression's fault. */
 export const sandboxUnavailable = (cause?: unknown) =>
   Object.assign(new Refusal('SANDBOX_UNAVAILABLE', 'The sandbox for expressions did not answer; try again in a moment'), {cause})
+
+/** Whether this whole process, and so perhaps the thread, had half a row's time of a processor: less, and the machine is to blame. */
+const hasWorked = (before: NodeJS.CpuUsage, milliseconds: number) => {
+  const {user, system} = process.cpuUsage(before)
+  return (user + system) / 1000 > milliseconds / 2
+}
 
 /** Lateness of a timer that means nothing. */
 const LATE_MILLISECONDS = 50

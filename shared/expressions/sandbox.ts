@@ -131,22 +131,25 @@ const evaluateAll = async (inside: Inside, prepared: PreparedProgram, batch: Bat
   return outcomes
 }
 
+/** How often a row is tried of which nothing certain is known. */
+const MOST_ATTEMPTS = 3
+
 /**
- * One crossing's rows, in as many answers as they need; row by row after a fault. A row that ran out of a memory that others have used
- * is given a fresh one before it is blamed.
+ * One crossing's rows, in as many answers as they need; row by row after a fault. A row that ran out of a memory that others have used, or
+ * was given no processor, is tried again before it is blamed.
  */
 const cross = async (inside: Inside, prepared: PreparedProgram, batch: Batch, packed: Packed): Promise<Record<string, Outcome>[]> => {
   const {rows, width, numbers} = packed
   const alone = numbers.length === 1
   const outcomes: Record<string, Outcome>[] = []
-  while (outcomes.length < numbers.length) {
+  for (let faults = 0; outcomes.length < numbers.length; ) {
     batch.signal?.throwIfAborted()
     await inside.hold(prepared)
     const head = {first: outcomes.length, width, numbers, clock: batch.clock, seed: batch.seed, alone}
     const answered = await inside.ask<'run'>({kind: 'run', rows, head})
     if (!('fault' in answered)) outcomes.push(...unpack(prepared, answered.answer))
     else if (!alone) return oneByOne(inside, prepared, batch, packed)
-    else if (answered.certain || answered.fault !== 'EXPRESSION_MEMORY') return [prepared.faulted(answered)]
+    else if (answered.certain || ++faults === MOST_ATTEMPTS) return [prepared.faulted(answered)]
   }
   return outcomes
 }

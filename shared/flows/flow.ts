@@ -1,5 +1,7 @@
 import {z} from 'zod'
 import {LIMITS} from '../expressions/limits.ts'
+import {Parent} from './parent.ts'
+import {Patch} from './patch.ts'
 
 /** One JavaScript expression; `expressions/README.md` says what it may do. */
 const Expression = z.string().min(1).max(LIMITS.sourceChars)
@@ -24,7 +26,7 @@ const Mapping = z.strictObject({
   searchExpression: Expression.nullish(),
   /** No record is found: leave the link empty (usual), fail the row, or skip it. */
   onNone: z.enum(['leave', 'fail', 'skip']).nullish(),
-  /** Several are found: leave the link empty, take the oldest, hold the row back and ask (usual), or skip it. */
+  /** Several are found: leave the link empty, take the oldest, hold the row back and ask (usual; of users nobody is asked), or skip it. */
   onMany: z.enum(['leave', 'first', 'ask', 'skip']).nullish(),
   /** What an empty cell means: leave the field alone, or clear it. The cell `\N` always clears. */
   empty: z.enum(['leave', 'clear']).default('leave'),
@@ -35,6 +37,7 @@ const Mapping = z.strictObject({
   format: z.string().max(60).nullish(),
   /** Whose clock a time without an offset is by: `Europe/Berlin`. */
   zone: z.string().max(100).nullish(),
+  patch: Patch.nullish(),
 })
 export type Mapping = z.output<typeof Mapping>
 
@@ -56,6 +59,7 @@ export const Flow = z.strictObject({
   guard: Expression.nullish(),
   match: Match.optional(),
   fields: z.array(Mapping).min(1).max(500),
+  parent: Parent.optional(),
 })
 export type Flow = z.output<typeof Flow>
 

@@ -2,6 +2,8 @@ import type {DiscoveredModule} from '../crm/discovered.ts'
 import type {Namespaces} from '../expressions/parse.ts'
 import {expressionIssues} from './expression-issues.ts'
 import type {Flow} from './flow.ts'
+import {parentIssues} from './parent.ts'
+import {patchIssues} from './patch.ts'
 import {type Issue, issue, type Place, valueIssues} from './value-issues.ts'
 
 export type {Issue} from './value-issues.ts'
@@ -16,7 +18,11 @@ type Known = {
 /** What of the flows does not fit the files, the libraries and the newest discovery: one issue a place, empty when everything does. */
 export const findIssues = (flows: Flow[], known: Known): Issue[] => [
   ...repeated(flows.map(({id}) => id)).map(at => issue([at, 'id'], 'Another flow has this id')),
-  ...flows.flatMap((flow, at) => issuesOf(flow, known).map(({path, ...rest}) => ({path: [at, ...path], ...rest}))),
+  ...flows.flatMap((flow, at) =>
+    [...issuesOf(flow, known), ...parentIssues(flows, at, known), ...patchIssues(flow, known.modules.get(flow.module))].map(
+      ({path, ...rest}) => ({path: [at, ...path], ...rest}),
+    ),
+  ),
 ]
 
 const issuesOf = (flow: Flow, {sources, modules, libraries = {}}: Known): Issue[] => {
@@ -44,15 +50,18 @@ const mappingIssues = ({fields}: Flow, module: DiscoveredModule, place: Place): 
   }),
 ]
 
-const matchIssues = ({match, fields}: Flow, module: DiscoveredModule): Issue[] =>
+const matchIssues = ({match, fields, parent}: Flow, module: DiscoveredModule): Issue[] =>
   (match?.by ?? []).flatMap((name, at) => {
     const path = ['match', 'by', at]
     if (!module.fields.some(({apiName}) => apiName === name)) return [issue(path, `${module.apiName} has no field ${name}`)]
-    return fields.some(({field, mode}) => field === name && mode !== 'skip') ? [] : [issue(path, `${name} is matched by and not mapped`)]
+    return name === parent?.field || fields.some(({field, mode}) => field === name && mode !== 'skip')
+      ? []
+      : [issue(path, `${name} is matched by and not mapped`)]
   })
 
-const requiredIssues = ({fields}: Flow, module: DiscoveredModule): Issue[] => {
+const requiredIssues = ({fields, parent}: Flow, module: DiscoveredModule): Issue[] => {
   const mapped = new Set(fields.filter(({mode}) => mode !== 'skip').map(({field}) => field))
+  if (parent) mapped.add(parent.field)
   return module.fields
     .filter(({required, creatable, readOnly, apiName}) => required && creatable && !readOnly && !mapped.has(apiName))
     .map(({apiName}) => issue(['fields'], `${module.apiName} cannot be created without ${apiName}`))

@@ -18,14 +18,12 @@ export type Lineage = z.infer<typeof Lineage>
 /** A chain numbers no more modules and flows than this, whatever its runs name. */
 const mostNames = 1_000
 
+type Names = Pick<Lineage, 'modules' | 'flows'>
 type Written = {id: string; module: string; sourceId: string}
 type Read = {id: string; label: string; sha256: string; reader: unknown}
 
 /** Of a chain's next run, or of its first one. Refuses a flow whose file or reader is another now: its rows are other rows. */
-export const extendLineage = (
-  before: Lineage | null,
-  {flows, sources}: {flows: Written[]; sources: Read[]},
-): Omit<Lineage, 'clock' | 'seed'> => {
+export const extendLineage = (before: Names | null, {flows, sources}: {flows: Written[]; sources: Read[]}): Names => {
   const pinned = new Map(before?.flows.map(flow => [flow.id, flow]))
   const named = flows.map(({id, sourceId}) => {
     const {sha256, reader, label} = sources.find(source => source.id === sourceId)!

@@ -26,13 +26,13 @@ type Known = {modules: ReadonlyMap<string, DiscoveredModule>; lineage: Pick<Line
 export const layLookups = (flows: Flow[], {modules, lineage}: Known) => {
   const lookups = new Map<string, SnapshotLookup>()
   const searches = flows.map((flow, at) => {
-    const earlier = flows.slice(0, at)
     const found: Record<string, number> = {}
     for (const mapping of flow.fields) {
       const field = modules.get(flow.module)!.fields.find(({apiName}) => apiName === mapping.field)
       const search = field && searchOf(mapping, field, modules)
       if (!search || search.name === null) continue
       const {module, name, type, method} = search
+      const earlier = mapping.patch ? flows : flows.slice(0, at)
       const key = JSON.stringify([module, name, method, earlier.filter(one => one.module === module).length])
       const isOwn = flows.some(({module: written, match}) => written === module && match?.by.length === 1 && match.by[0] === name)
       const ownModule = isOwn && method === 'equals' ? lineage.modules.indexOf(module!) + 1 : null

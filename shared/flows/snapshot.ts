@@ -79,7 +79,8 @@ export const Snapshot = z.object({
   modules: z.array(SnapshotModule),
   /** In the order they are run. */
   flows: z.array(SnapshotFlow),
-  lineage: Lineage,
+  /** Empty in what was frozen before runs had one. */
+  lineage: Lineage.default({modules: [], flows: [], clock: 0, seed: ''}),
   /** The rows it was given; the others are passed over. */
   rows: RowRange.optional(),
   /** The last of the import's decisions that it knows; none where it is 0. */
@@ -152,7 +153,9 @@ const usedIn = (flows: Flow[], {libraries = [], context = {}}: Pick<Taken, 'libr
 
 const shapeModule = ({apiName, label, fields}: DiscoveredModule, no: number, flows: Flow[]): SnapshotModule => {
   const used = new Set(
-    flows.filter(({module}) => module === apiName).flatMap(flow => [...flow.fields.map(({field}) => field), ...(flow.match?.by ?? [])]),
+    flows
+      .filter(({module}) => module === apiName)
+      .flatMap(flow => [...flow.fields.map(({field}) => field), ...(flow.match?.by ?? []), ...(flow.parent ? [flow.parent.field] : [])]),
   )
   return {
     no,

@@ -61,7 +61,8 @@ const searchIssues = (mapping: Mapping, field: DiscoveredField, place: Place): I
 
 const targetIssues = (mapping: Mapping, field: DiscoveredField, {modules}: Place): Issue[] => {
   if (USERS.has(field.type)) {
-    const {searchField, searchMethod} = mapping
+    const {searchField, searchMethod, onMany} = mapping
+    if (onMany === 'ask') return [issue(['onMany'], 'Nobody is asked which user is meant: leave, first or skip')]
     if (searchField && !USER_FIELDS.includes(searchField))
       return [issue(['searchField'], `A user is searched for by ${USER_FIELDS.join(' or ')}`)]
     return searchMethod === 'word' ? [issue(['searchMethod'], 'Users are searched for by equals alone')] : []

@@ -71,7 +71,9 @@ const convertDecimal: Conversion = (text, field, rules) => {
   if (!Number.isFinite(Number(digits))) return invalid(field, expected)
   if (rules.reading?.as !== 'number' && !keepsDigits(digits, places))
     return invalid(field, 'a number, and this one has more digits than a number keeps')
-  return taken(roundTo(digits, places))
+  const value = roundTo(digits, places)
+  // Rounding may make a digit more.
+  return field.length && Math.abs(value) >= 10 ** field.length ? tooLong(field, field.length + 1, 'digits') : taken(value)
 }
 
 /** A sign of the currency, or per cent, around what a file has: it says what the field is, not how much. */

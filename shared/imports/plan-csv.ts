@@ -1,6 +1,6 @@
 import {bounded, type Piece} from './bounded.ts'
 import {lineOf} from './csv-line.ts'
-import type {Module, OutcomeEntry, RowOutcome} from './row-result.ts'
+import {isToldByLookup, type Module, type OutcomeEntry, type RowOutcome} from './row-result.ts'
 
 export type Planned = {
   /** Sorted by row number. */
@@ -33,7 +33,8 @@ const planOf = (entries: OutcomeEntry[], rowNumber: number, labels: Map<string, 
   const looked = entries.filter(({outcome}) => outcome === 'lookup')
   const decided = asked ? [asked] : entries.filter(({phase = 'write'}) => phase === 'write')
   return decided.map(entry => {
-    const why = [entry, ...looked].map(say).filter(Boolean).join('; ')
+    const told = isToldByLookup(entry, entries) ? looked : [entry, ...looked]
+    const why = told.map(say).filter(Boolean).join('; ')
     return [String(rowNumber), labels.get(entry.module) ?? entry.module, stepOf(entry), entry.recordId ?? '', why]
   })
 }

@@ -25,7 +25,7 @@ export type OutcomeEntry = {
   disclosed?: boolean
   /** Only `write`, the default, decides the result; what came of a patch or a lookup is told in `Error`. */
   phase?: 'write' | 'patch' | 'match' | 'lookup'
-  /** The field's name as the connection names it, for a patch or a lookup. */
+  /** The field's name as the connection names it, where one is meant: that of a patch, of a lookup, or whose value failed. */
   target?: string | null
 }
 
@@ -70,12 +70,16 @@ const recordsOf = (entries: OutcomeEntry[], apiName: string) => {
 const errorOf = (entries: OutcomeEntry[], modules: Module[]) => {
   const sentences = new Set<string>()
   for (const entry of entries) {
-    const failure = sayFailure(entry)
+    const failure = isToldByLookup(entry, entries) ? '' : sayFailure(entry)
     if (failure) sentences.add(placeOf(entry, modules) + failure)
     if (entry.disclosed) sentences.add(placeOf(entry, modules) + twice)
   }
   return [...sentences].join('; ')
 }
+
+/** A row that ends by a lookup says what the lookup says. */
+export const isToldByLookup = ({outcome, message}: OutcomeEntry, entries: OutcomeEntry[]) =>
+  outcome !== 'lookup' && message !== null && entries.some(other => other.outcome === 'lookup' && other.message === message)
 
 const placeOf = ({module, target}: OutcomeEntry, modules: Module[]) => {
   const label = modules.length > 1 ? modules.find(({apiName}) => apiName === module)?.label : undefined
@@ -83,8 +87,10 @@ const placeOf = ({module, target}: OutcomeEntry, modules: Module[]) => {
   return place && `${place}: `
 }
 
+const saysNothing = new Set<Outcome>(['created', 'updated', 'inherited', 'planned', 'would_ask'])
+
 const sayFailure = ({outcome, code, message}: OutcomeEntry) => {
-  if (outcome === 'created' || outcome === 'updated' || outcome === 'inherited' || outcome === 'planned') return ''
+  if (saysNothing.has(outcome)) return ''
   const words = message ?? (outcome === 'unanswered' ? noAnswer : '')
   if (outcome === 'lookup' || !code) return words
   return words ? `${words} (${code})` : code

@@ -59,7 +59,7 @@ export const assertOwn = (connections: Connections, id: string) => {
 
 /**
  * A key nobody has yet, from the API name: `Order_Lines` is `order_lines`, and of a second connection `order_lines_2`. Nor is it the API
- * name of any of the `others`, which would be called by it no more.
+ * name of one of the `others`, which could be called by it no more.
  */
 export const newKey = ({modules}: Registry, apiName: string, others: readonly string[]): string => {
   const plain = apiName

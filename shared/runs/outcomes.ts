@@ -28,17 +28,33 @@ export async function* readOutcomes(place: {db: Db; hot: Hot; storage: Storage},
 /** The same from the log itself. Throws `RecordsMoved` when that is not here any more. */
 export async function* computeOutcomes(hot: Hot, {run, source, flows, seq}: Of & {seq: number}): AsyncGenerator<FinalEntry[]> {
   const mine = flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no)
-  for (let from = 1; from <= source.rows; from += rowsPerLook) {
-    const finals = await listFinals(hot, {run, flows: mine, from, to: from + rowsPerLook - 1, seq})
+  const looks = function* () {
+    for (let from = 1; from <= source.rows; from += rowsPerLook)
+      yield () => listFinals(hot, {run, flows: mine, from, to: from + rowsPerLook - 1, seq})
+  }
+  for await (const finals of oneAhead(looks())) {
     if (!finals) throw new RecordsMoved('The records were moved to storage')
     yield finals
   }
 }
 
+/** Each is begun while whoever reads is busy with the one before. */
+async function* oneAhead<T>(steps: Iterable<() => Promise<T>>): AsyncGenerator<T> {
+  let next: Promise<T> | null = null
+  for (const begin of steps) {
+    const before = next
+    next = begin()
+    // Told when its turn comes, if it does.
+    next.catch(() => {})
+    if (before) yield await before
+  }
+  if (next) yield await next
+}
+
 async function* readMoved({db, storage}: {db: Db; storage: Storage}, {run, source}: Of): AsyncGenerator<FinalEntry[]> {
   for (let from = 1, segments: readonly Segment[] = []; ; from = segments.at(-1)!.last + 1) {
     segments = await listSegments(db, {run, list: source.no, from, limit: segmentsPerLook})
-    for (const segment of segments) yield itemsOf<FinalEntry>(await readLines(storage, segment))
+    for await (const lines of oneAhead(segments.map(segment => () => readLines(storage, segment)))) yield itemsOf<FinalEntry>(lines)
     if (segments.length < segmentsPerLook) return
   }
 }

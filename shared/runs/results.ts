@@ -110,7 +110,8 @@ const describeIn = ({modules}: Snapshot) => {
   )
   return ({module: no, flow, phase, target, outcome, recordId, code, message, disclosed}: FinalEntry): OutcomeEntry => {
     const module = known.get(no)
-    const field = phase === WRITE ? null : target
+    // Most sentences about a value name its field themselves.
+    const field = phase === WRITE && target && message?.includes(target) ? null : target
     return {
       ...{module: module?.apiName ?? '', flow, outcome: OUTCOMES[outcome] as Outcome, recordId, code, message, disclosed},
       ...{phase: PHASES[phase]!, target: field && (module?.labels.get(field) ?? field)},

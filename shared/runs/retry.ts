@@ -1,7 +1,8 @@
 import type {Tx} from '../../sql/database.ts'
 import {findRetryId, findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
-import type {Lineage} from '../flows/lineage.ts'
+import {extendLineage, type Lineage} from '../flows/lineage.ts'
+import type {Snapshot} from '../flows/snapshot.ts'
 import {readRun} from './names.ts'
 
 /** A run to be carried on, and what its chain has in common. */
@@ -19,8 +20,12 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
     throw new Refusal('NO_FILE', "This run's rows were read by an engine of your own, which alone can write them again")
   await assertOver(tx, run)
   const {snapshot} = await readRun(tx, run)
-  return {no: run.no, chain: run.chainNo ?? run.no, lineage: snapshot!.lineage}
+  return {no: run.no, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!)}
 }
+
+/** A run of before there were chains numbered its modules and flows by their order alone. */
+const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage =>
+  lineage.flows.length ? lineage : {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}
 
 const assertOver = async (tx: Tx, {no, state}: Run) => {
   if (state === 'authorised') throw new Refusal('NOT_READY', 'This run was never started: start it instead')

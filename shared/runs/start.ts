@@ -13,7 +13,7 @@ import {assertWritable} from '../connectors/writing.ts'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
 import type {Namespaces} from '../expressions/parse.ts'
-import {Flows, findIssues} from '../flows/flow.ts'
+import {type Flow, Flows, findIssues} from '../flows/flow.ts'
 import {namespacesOf, type SnapshotLibrary, shapeLibrary} from '../flows/libraries.ts'
 import {RowRange, rowsToRead, SNAPSHOT_FORMAT, type Snapshot, type SnapshotSource, takeSnapshot} from '../flows/snapshot.ts'
 import {Choices, readingsOf} from '../imports/choices.ts'
@@ -103,18 +103,25 @@ const lockOwnRun = async (tx: Tx, {org, person, admin}: Asker, {id, connector, i
 type Frozen = Pick<Parameters<typeof takeSnapshot>[0], 'before' | 'rows'>
 
 const freeze = async (tx: Tx, {org, found}: {org: string; found: Import}, more: Frozen): Promise<Snapshot> => {
-  const {no, connectorId, flows: stored} = found
-  const known = await findKnown(tx, {org, importNo: no, connector: connectorId})
-  const flows = Flows.parse(stored)
+  const known = await findKnown(tx, {org, importNo: found.no, connector: found.connectorId})
+  const flows = Flows.parse(found.flows)
   const issues = findIssues(flows, known)
   if (issues.length) throw new Refusal('NOT_READY', 'The flows no longer fit the files or the CRM: set them again', {issues})
+  return freezeFlows(tx, {org, found, flows, known}, more)
+}
+
+type Fitting = {org: string; found: Pick<Import, 'no' | 'connectorId'>; flows: Flow[]; known: Known}
+
+/** What a run of these flows is given, were it started now. They fit what is known. */
+export const freezeFlows = async (tx: Tx, {org, found, flows, known}: Fitting, more: Frozen = {}): Promise<Snapshot> => {
+  const {no, connectorId} = found
   const {sources, modules, discovery, published} = known
   const decidedUpTo = await findLastDecision(tx, no)
   const {expressionContext: context} = (await findSettings(tx, org)) ?? usualSettings
   return takeSnapshot({connector: connectorId, discovery, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
 }
 
-type Known = {
+export type Known = {
   sources: SnapshotSource[]
   modules: Map<string, DiscoveredModule>
   discovery: string

@@ -41,7 +41,7 @@ const keep = async (tx: Tx, run: StandingRun, row: RowStanding, reservation: Res
     tx,
     {...run, leaseUntil},
     {
-      ...{batches: [], log: [entry], released: [], opened: [], closed: [{module, key}], counts: countsOf(module, row), answerSeconds: 0},
+      ...{batches: [], log: [entry], released: [], opened: [], closed: [{module, key}], counts: countsOf(module, row)},
       kept: [{module, key, recordId, how: HOW.taken, matchKey}],
     },
   )

@@ -2,9 +2,7 @@ import {HOW} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {
   type AdmittedRow,
-  type Flying,
   KINDS,
-  listFlyingTargets,
   listOutsideSends,
   listRowStandings,
   moveHead,
@@ -30,8 +28,8 @@ export type Admission = {
   /** Null where nothing of the units goes out. */
   batch: number | null
   admitted: AdmittedUnit[]
-  /** Units that are done without being sent. `waitMs`: until it can be known what the CRM is doing with the parent's rows. */
-  decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string; waitMs?: number}[]
+  /** Units that are done without being sent. */
+  decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string}[]
   /** Units the limit leaves no room for while rows in flight may yet be released. */
   left: Unit[]
   stop: Stop | null
@@ -51,15 +49,13 @@ export const admitUnits = async (
   const chain = run.chainNo ?? run.no
   const keys = units.flatMap(({rows}) => rows.map(({key}) => key))
   const standings = new Map((await listRowStandings(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
-  const flying =
-    kind === 'replace' ? await listFlyingTargets(tx, {run: run.no, chain, module, targets: units.map(unit => unit.parent!)}) : []
   const decided: Admission['decided'] = []
   const admitted: Admission['admitted'] = []
   let room = run.rowsLimit - run.counted
   let left: Unit[] = []
   for (const [n, unit] of units.entries()) {
     const known = unit.rows.map(({key}) => standings.get(key)!)
-    const end = endUnsent(unit, known, {kind, flying})
+    const end = endUnsent(unit, known, kind)
     if (end) {
       decided.push(end)
       continue
@@ -87,15 +83,10 @@ export const admitUnits = async (
   return {batch, admitted, decided, left, stop: null}
 }
 
-type Meeting = Pick<Asked, 'kind'> & {flying: readonly Flying[]}
-/** A batch in flight is answered by then, or the next asking waits for it once more. */
-const soonMs = 2_000
-
-/** A unit that is not to be sent: a row has another parent, is in flight or its parent is, or it was created before. */
-const endUnsent = ({at, parent}: Unit, known: RowStanding[], {kind, flying}: Meeting): Admission['decided'][number] | null => {
+/** A unit that is not to be sent: a row has another parent, is in flight, or was created before. */
+const endUnsent = ({at, parent}: Unit, known: RowStanding[], kind: WriteKind): Admission['decided'][number] | null => {
   if (known.some(row => row.parent !== null && row.parent !== parent)) return {at, why: 'parent'}
-  const changing = flying.find(({target}) => target === parent)
-  if (changing || known.some(({sending}) => sending)) return {at, why: 'sending', waitMs: changing?.leftMs ?? soonMs}
+  if (known.some(({sending}) => sending)) return {at, why: 'sending'}
   const [row] = known
   if (kind === 'create' && row?.recordId && (row.how === HOW.made || row.how === HOW.taken))
     return {at, why: 'has_record', recordId: row.recordId}

@@ -99,7 +99,7 @@ const writeEntries = async (tx: Tx, run: StandingRun, numbered: Numbered[]) => {
     )
     if (matched.length) await keepMatched(tx, {run: run.no, chain, rows: matched})
   }
-  const nothing = {batches: [], released: [], kept: [], opened: [], closed: [], answerSeconds: 0}
+  const nothing = {batches: [], released: [], kept: [], opened: [], closed: []}
   await writeDown(tx, run, {...nothing, log: numbered.map(logOf), counts: counts.list()})
 }
 

@@ -12,6 +12,7 @@ import {
   type RowStanding,
 } from '../../sql/outside-ledger.ts'
 import {renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
+import {loseParents, releaseParents} from '../../sql/replacements.ts'
 import {OUTCOMES, type Outcome, outcomeNo} from '../../sql/run-log.ts'
 import {type ItemResult, keepResults} from '../../sql/writes.ts'
 import {type Counts, openCounts} from './counts.ts'
@@ -38,19 +39,28 @@ type Batch = Pick<
  */
 export const settleBatch = async (tx: Tx, run: StandingRun, batch: Batch, ends: End[], results: ItemResult[]) => {
   const chain = run.chainNo ?? run.no
-  const {module, secondsLeft = 0} = batch
+  const {module} = batch
   const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findHeld(tx, {chain, module, keys: batch.keys, ends})
   const sheet = openSheet(batch)
   for (const [at, standing] of standings.entries()) enter(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
   const {released, attempts, outcomes, lowered, log, kept, opened, closed, counts} = sheet
-  const answerSeconds = ends.some(end => end.outcome === 'unanswered' && end.mayGoOn) ? Math.max(0, secondsLeft) : 0
-  await writeDown(tx, run, {batches: [batch.batch], log, released, kept, opened, closed, counts: counts.list(), answerSeconds})
+  await writeDown(tx, run, {batches: [batch.batch], log, released, kept, opened, closed, counts: counts.list()})
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
   if (results.length) await keepResults(tx, {write: batch.write, results: withHeld(results, batch, held)})
+  if (batch.kind === KINDS.replace) await giveBack(tx, batch, ends)
 }
+
+/** The parents are anybody's again, but for those whose rows the CRM may still be replacing. */
+const giveBack = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, ends: End[]) => {
+  const lost = targets.filter((_, at) => isLost(ends[at]!)) as string[]
+  if (lost.length) await loseParents(tx, {write, parents: lost, seconds: secondsLeft})
+  await releaseParents(tx, {write, parents: targets as string[]})
+}
+
+const isLost = (end: End) => end.outcome === 'unanswered' && end.mayGoOn === true
 
 /** What the CRM said of an item is not what its row came to where another row has the record. */
 const withHeld = (results: ItemResult[], {ats}: Batch, held: Map<number, Refused>): ItemResult[] => {
@@ -61,7 +71,7 @@ const withHeld = (results: ItemResult[], {ats}: Batch, held: Map<number, Refused
   })
 }
 
-type WrittenDown = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts' | 'answerSeconds'>
+type WrittenDown = Pick<Settlement, 'batches' | 'log' | 'released' | 'kept' | 'opened' | 'closed' | 'counts'>
 
 /** T2 under the run's lock, whatever has become of its lease meanwhile: that is afterwards as it was before. */
 export const writeDown = async (tx: Tx, run: StandingRun, settled: WrittenDown) => {
@@ -69,7 +79,7 @@ export const writeDown = async (tx: Tx, run: StandingRun, settled: WrittenDown) 
   await renewOutsideLease(tx, {no: run.no, seconds, taken: false})
   await settleIn(tx, {
     ...{run: run.no, chain: run.chainNo ?? run.no, fence: run.fence, settleNo: run.settleNo + 1},
-    ...{...settled, cursor: {flow: 0, lowWater: 0}, leaseSeconds: seconds},
+    ...{...settled, cursor: {flow: 0, lowWater: 0}, answerSeconds: 0, leaseSeconds: seconds},
   })
   await restoreLease(tx, {no: run.no, until: run.leaseUntil})
   run.settleNo++

@@ -84,3 +84,16 @@ create table takes (
 create index on takes (run_no);
 -- A take asks whether some row of the chain has the record; rows that made or took it are found by `chain_rows_made`.
 create index chain_rows_met on chain_rows (chain_no, module_no, record_id) where how in (3, 4);
+
+-- Records whose subform rows a request is replacing: read and written by one at a time, whichever run it is of. `lost`: nobody heard the
+-- end of its call, which may change the rows until then.
+create table replacements (
+  dc text not null,
+  crm_org_id text not null,
+  parent_id text not null,
+  write text not null references writes on delete cascade,
+  until timestamptz not null,
+  lost boolean not null default false,
+  primary key (dc, crm_org_id, parent_id)
+);
+create index on replacements (write);

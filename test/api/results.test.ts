@@ -119,6 +119,26 @@ test.serial('rows not reached have their values and no result', async t => {
   t.deepEqual(lines[249], ['Company 250', 'Nr-250', 'Town 4', '', '', ''])
 })
 
+test.serial('a retry says which rows an earlier run of its chain wrote; rows outside those it was given have no result', async t => {
+  here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 2], code: 'INVALID_DATA'}})
+  const {path, run: first} = await runImport(org, {csv: accountRows(4, 'Rt-'), flow: accounts})
+  const before = cellsOf(await get(`${path}/results.csv?run=${first.id}`)).slice(1)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: first.id, rows: {from: 1, to: 3}}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  await archive()
+  const lines = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
+  t.deepEqual(
+    before.map(cells => cells[3]),
+    ['Written', 'Failed', 'Failed', 'Written'],
+  )
+  t.deepEqual(
+    lines.map(cells => cells[3]),
+    ['Written before', 'Written', 'Written', ''],
+  )
+  t.deepEqual([lines[0]![4], lines[3]!.slice(3)], [before[0]![4], ['', '', '']])
+  t.is((await get(`${path}/failed.csv?run=${run.id}`)).text.trim(), 'name,number,city')
+})
+
 test.serial('failed rows come as a file that is imported again as it is', async t => {
   here.crm.faults.add({match: creates, times: 1, action: {type: 'refuse', index: [1, 3], code: 'INVALID_DATA'}})
   const csv = 'name\tnumber\tcity\nA\tFa-1\tx\n"B; ""b"""\tFa-2\t=y\nC\tFa-3\n\tFa-4\tü, "z"\nE\tFa-5\tw\n'

@@ -16,7 +16,7 @@ import {archiveAll} from '../../workers/archive.ts'
 import {beginRun, openLedger} from '../running.ts'
 import {medianOf} from './median.ts'
 
-const rounds = 9
+const rounds = 101
 const fileRounds = 5
 const page = 1_000
 const rows = 250_000
@@ -64,7 +64,9 @@ const snapshot: Snapshot = {
 const fill = async ({db, storage}: Tools): Promise<FoundRun> => {
   await storage.put(key, Readable.from([Buffer.from(fileText())]))
   const {run, id} = await beginRun({db})
-  const no = await insertSnapshot(db, {format: 1, document: {...snapshot, flows: [{...snapshot.flows[0], flow: storedFlow}]}})
+  const no = await db.transaction(tx =>
+    insertSnapshot(tx, {format: 1, document: {...snapshot, flows: [{...snapshot.flows[0], flow: storedFlow}]}}),
+  )
   await db.query(sql.unsafe`
     insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, attempt, record_id, outcome, code, message)
     select ${run}, n, 'f.' || n, 1, n, 1, 0, 1, case when n % 10 > 0 then '4400000' || n end, case when n % 10 > 0 then 0 else 2 end,
@@ -82,11 +84,13 @@ const storedFlow = {id: 'f', sourceId: 's', module: 'Accounts', fields: [{field:
 const logDepth = async (tools: Tools, {run}: FoundRun) => {
   const at = (after: number) => timed(async () => readEntries(tools, {run: run.no, after, limit: page + 1}))
   const measured = {first: [] as number[], last: [] as number[]}
-  for (let round = 0; round <= rounds; round++) {
-    measured.first.push(await at(0))
-    measured.last.push(await at(rows - page))
+  for (let round = -5; round < rounds; round++) {
+    const [first, last] = [await at(0), await at(rows - page)]
+    if (round < 0) continue
+    measured.first.push(first)
+    measured.last.push(last)
   }
-  return medianOf(measured.last.slice(1)) / medianOf(measured.first.slice(1))
+  return medianOf(measured.last) / medianOf(measured.first)
 }
 
 const resultsVsParser = async (tools: Tools, found: FoundRun) => {

@@ -60,7 +60,7 @@ for (const point of ['after_intent:2', 'after_send:1', 'after_send:6', 'before_s
   test.serial(`a retry whose worker is killed at ${point} is carried on: every row has one record`, async t => {
     const chain = await beginChain(`C${point}-`)
     const id = await begin(chain.path, {retryOf: chain.retryOf})
-    const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
+    const [, signal] = await once(start({FAULT_POINT: point}), 'exit', {signal: AbortSignal.timeout(90_000)})
     t.is(signal, 'SIGKILL')
     start()
     await assertWhole(t, chain, id)
@@ -84,12 +84,15 @@ for (const point of ['before_settle:1', 'before_settle:4', 'in_close:1']) {
   test.serial(`a dry run whose worker is killed at ${point} plans every row once, up to its limit`, async t => {
     const {path} = await prepareImport(org, {csv: accountRows(rows, `D${point}-`), flow: accounts})
     const id = await begin(path, {dryRun: true, declaredRows: 950})
-    const [, signal] = await once(start({FAULT_POINT: point}), 'exit')
+    const [, signal] = await once(start({FAULT_POINT: point}), 'exit', {signal: AbortSignal.timeout(90_000)})
     t.is(signal, 'SIGKILL')
     start()
     const run = await ended(path, id)
     const log = await readLog(org.call, `${path}/runs/${id}`)
-    t.deepEqual(countBy(log, ({outcome, attempt}) => `${outcome} ${attempt}`), {'planned 1': 950})
+    t.deepEqual(
+      countBy(log, ({outcome, attempt}) => `${outcome} ${attempt}`),
+      {'planned 1': 950},
+    )
     t.is(new Set(log.map(({rowKey}) => rowKey)).size, 950)
     t.like(run, {rowsWritten: 0, stop: {stopped: 'LIMIT_ROWS_PER_RUN', rowsWrittenTotal: 950}})
     t.is(here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith(`D${point}-`)).length, 0)
@@ -101,7 +104,7 @@ test.serial('what a killed worker asked of people is asked once, of all the rows
   const csv = accountRows(rows, 'Qk-').replaceAll(/^Company \d*5,/gm, 'Asked,')
   const {path} = await prepareImport(org, {csv, flow: {...accounts, match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'}}})
   const id = await begin(path, {})
-  const [, signal] = await once(start({FAULT_POINT: 'before_settle:5'}), 'exit')
+  const [, signal] = await once(start({FAULT_POINT: 'before_settle:5'}), 'exit', {signal: AbortSignal.timeout(90_000)})
   t.is(signal, 'SIGKILL')
   start()
   const run = await ended(path, id)

@@ -134,7 +134,11 @@ test.serial('under other unique values a lost create cannot be told: it is left 
   const {outcomes, finals} = await assertChain(here, {org, path, runs: [first, second], rows: 10})
   t.deepEqual(outcomes, {unanswered: 10})
   t.like(finals.get(1), {code: 'PAYLOAD_CHANGED', attempt: 0})
-  t.is(calledBy('Company').filter(({Account_Number}) => String(Account_Number).startsWith('Ch-') || /^Company/.test(String(Account_Number))).length, 10)
+  t.is(
+    calledBy('Company').filter(({Account_Number}) => String(Account_Number).startsWith('Ch-') || /^Company/.test(String(Account_Number)))
+      .length,
+    10,
+  )
   await setFlows(path, source.id, [accounts])
   const third = await retry(path, second)
   const settled = await assertChain(here, {org, path, runs: [first, second, third], rows: 10})
@@ -204,7 +208,11 @@ test.serial('modules and flows keep their numbers through a chain, however a ret
   const log = await readLog(org.call, `${path}/runs/${second.id}`)
   const seen = (entries: any[]) => countBy(entries, ({flowId, module, outcome}) => `${flowId} ${module} ${outcome}`)
   t.deepEqual(seen(log), {'c Contacts created': 8, 'f Accounts inherited': 5, 'f Accounts created': 3})
-  t.is(log.findIndex(({flowId}) => flowId === 'f'), 8, 'flows run in the order of the import')
+  t.is(
+    log.findIndex(({flowId}) => flowId === 'f'),
+    8,
+    'flows run in the order of the import',
+  )
   t.deepEqual([second.counts.Contacts.created, second.counts.Accounts.inherited], [8, 5])
   await ok(org.call('PUT', `${path}/flows`, [flow('c', contacts)]), 200)
   const third = await retry(path, second)
@@ -219,7 +227,10 @@ test.serial('a row met by a later one of the retry is the one an earlier run mad
   t.is(first.rowsWritten, 2)
   const second = await retry(path, first)
   const log = await readLog(org.call, `${path}/runs/${second.id}`)
-  t.deepEqual(countBy(log, ({outcome}) => outcome), {inherited: 2, updated: 1})
+  t.deepEqual(
+    countBy(log, ({outcome}) => outcome),
+    {inherited: 2, updated: 1},
+  )
   t.is(log.find(({rowNumber}) => rowNumber === 3).recordId, log.find(({rowNumber}) => rowNumber === 1).recordId)
 })
 
@@ -245,7 +256,9 @@ test.serial('a range of rows: the others are passed over, and the results keep t
 
 test.serial('without a unique field a lost create is never sent by a retry: the row stays open and says so', async t => {
   here.crm.faults.add({match: {...creates, nth: 1}, times: 1, action: 'dropAfter'})
-  const {path, run: first} = await runImport(org, {csv: accountRows(150, 'Wi-'), flow: named})
+  // Row 101, which is made, is equal to row 1, which is lost.
+  const csv = accountRows(150, 'Wi-').replace('Wi-101,', 'Wi-1,')
+  const {path, run: first} = await runImport(org, {csv, flow: named})
   here.crm.faults.clear()
   const second = await retry(path, first)
   const {outcomes, finals} = await assertChain(here, {org, path, runs: [first, second], rows: 150})

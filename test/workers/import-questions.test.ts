@@ -1,8 +1,7 @@
 import test from 'ava'
-import {ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
+import {accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertChain} from '../oracle.ts'
 import {world} from '../world.ts'
-import {accounts} from '../importing.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -13,10 +12,15 @@ test.before(async t => {
 })
 
 const byName = (onOne = 'update') => ({by: ['Account_Name'], onOne, onMany: 'ask'})
-const csvOf = (prefix: string, names: string[]) => `name,number,city\n${names.map((name, at) => `${name},${prefix}${at + 1},Town`).join('\n')}\n`
+const csvOf = (prefix: string, names: string[]) =>
+  `name,number,city\n${names.map((name, at) => `${name},${prefix}${at + 1},Town`).join('\n')}\n`
 const make = (name: string, count: number): {id: string}[] =>
   here.crm
-    .create('example', 'Accounts', Array.from({length: count}, (_, at) => ({Account_Name: name, Billing_City: `Old ${at}`})))
+    .create(
+      'example',
+      'Accounts',
+      Array.from({length: count}, (_, at) => ({Account_Name: name, Billing_City: `Old ${at}`})),
+    )
     .map(({details}) => ({id: String((details as {id: unknown}).id)}))
 const record = (id: string) => here.crm.records('example', 'Accounts').find(one => one.id === id)
 
@@ -29,7 +33,8 @@ const begin = async (prefix: string, names: string[], onOne = 'update') => {
 }
 type Begun = Awaited<ReturnType<typeof begin>>
 
-const answer = ({path, run}: Pick<Begun, 'path' | 'run'>, body: object) => ok(org.call('POST', `${path}/runs/${run.id}/questions`, body), 200)
+const answer = ({path, run}: Pick<Begun, 'path' | 'run'>, body: object) =>
+  ok(org.call('POST', `${path}/runs/${run.id}/questions`, body), 200)
 const retry = async ({path, run, rows}: Pick<Begun, 'path' | 'run' | 'rows'>) => {
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf: run.id}), 202)
   const ended = await untilEnded(org.call, `${path}/runs/${begun.id}`)
@@ -47,7 +52,10 @@ test.serial('rows that match several records wait, grouped by what they ask, wit
   t.is(begun.run.questions, 2)
   const acme = begun.questions.find(({rows}) => rows === 2)
   t.like(acme, {kind: 'match', flowId: 'f', module: 'Accounts', field: null, found: 3, rowNumbers: [1, 3], answer: null})
-  t.deepEqual(acme.candidates.map(({id, $display_name}: any) => [id, $display_name]), ids.map(id => [id, 'Acme']))
+  t.deepEqual(
+    acme.candidates.map(({id, $display_name}: any) => [id, $display_name]),
+    ids.map(id => [id, 'Acme']),
+  )
   const first = await ok(org.call('GET', `${begun.path}/runs/${begun.run.id}/questions?limit=1`), 200)
   const second = await ok(org.call('GET', `${begun.path}/runs/${begun.run.id}/questions?limit=1&cursor=${first.nextCursor}`), 200)
   t.deepEqual([...first.questions, ...second.questions], begun.questions)
@@ -99,7 +107,10 @@ test.serial('a chosen record that matches no more is asked about again', async t
   t.regex(finals.get(1).message, /no longer matches/)
   const {questions} = await ok(org.call('GET', `${begun.path}/runs/${run.id}/questions`), 200)
   t.like(questions, [{key: begun.questions[0].key, found: 1, answer: null}])
-  t.deepEqual(questions[0].candidates.map(({id}: any) => id), [second!.id])
+  t.deepEqual(
+    questions[0].candidates.map(({id}: any) => id),
+    [second!.id],
+  )
 })
 
 test.serial('a rule holds for what has no answer of its own, until it is taken back', async t => {
@@ -123,7 +134,10 @@ test.serial('more records than are shown: the oldest twenty are', async t => {
   const ids = make('Crowd', 25).map(({id}) => id)
   const begun = await begin('Cr-', ['Crowd'])
   t.is(begun.questions[0].found, 25)
-  t.deepEqual(begun.questions[0].candidates.map(({id}: any) => id), ids.slice(0, 20))
+  t.deepEqual(
+    begun.questions[0].candidates.map(({id}: any) => id),
+    ids.slice(0, 20),
+  )
   await answer(begun, {answers: [{key: begun.questions[0].key, recordId: ids[24]!}]})
   t.like((await retry(begun)).finals.get(1), {outcome: 'updated', recordId: ids[24]})
 })

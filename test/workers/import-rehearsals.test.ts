@@ -16,7 +16,8 @@ test.afterEach.always(() => here.crm.faults.clear())
 
 const csvOf = (rows: [string, string, string][]) => `name,number,city\n${rows.map(cells => cells.join(',')).join('\n')}\n`
 const byName = (onOne: string, onMany = 'skip') => ({by: ['Account_Name'], onOne, onMany})
-const writes = () => here.crm.journal({}).filter(({method, path}) => method !== 'GET' && path.startsWith('/crm/v8/') && path !== '/crm/v8/coql').length
+const writes = () =>
+  here.crm.journal({}).filter(({method, path}) => method !== 'GET' && path.startsWith('/crm/v8/') && path !== '/crm/v8/coql').length
 
 const run = async (path: string, start: object) => {
   const {run: begun} = await ok(org.call('POST', `${path}/runs`, start), 202)
@@ -52,7 +53,10 @@ test.serial('a dry run plans what the run then does', async t => {
   )
   const real = await run(path, {})
   const done = await readLog(org.call, `${path}/runs/${real.id}`)
-  t.deepEqual(countBy(done, ({outcome}) => outcome), {created: 398, updated: 1, failed: 1})
+  t.deepEqual(
+    countBy(done, ({outcome}) => outcome),
+    {created: 398, updated: 1, failed: 1},
+  )
   const planned = log.find(({rowNumber}) => rowNumber === 2)
   t.like(planned, {message: 'update', recordId: done.find(({rowNumber}) => rowNumber === 2).recordId})
   t.is(log.find(({rowNumber}) => rowNumber === 1).recordId, null)
@@ -76,21 +80,27 @@ test.serial('later rows meet what earlier ones would make', async t => {
       ['update of the record that row 1 would make', null],
     ],
   )
-  const {path: skipping} = await prepareImport(org, {csv: csvOf([['Twin', 'Me-4', 'A'], ['Twin', 'Me-5', 'B']]), flow: {...accounts, match: byName('skip')}})
-  t.deepEqual(countBy((await rehearse(t, skipping)).log, ({outcome}) => outcome), {planned: 1, skipped: 1})
+  const {path: skipping} = await prepareImport(org, {
+    csv: csvOf([
+      ['Twin', 'Me-4', 'A'],
+      ['Twin', 'Me-5', 'B'],
+    ]),
+    flow: {...accounts, match: byName('skip')},
+  })
+  t.deepEqual(
+    countBy((await rehearse(t, skipping)).log, ({outcome}) => outcome),
+    {planned: 1, skipped: 1},
+  )
 })
 
 test.serial('where several records match it would ask, and between how many; nothing is sent', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Many dry'}, {Account_Name: 'Many dry'}, {Account_Name: 'Many dry'}])
   const {path} = await prepareImport(org, {csv: csvOf([['Many dry', 'As-1', 'A']]), flow: {...accounts, match: byName('update', 'ask')}})
   const {log, run: rehearsed} = await rehearse(t, path)
-  t.deepEqual(
-    log.map(({phase, attempt, outcome, code}) => [phase, attempt, outcome, code]).toSorted(),
-    [
-      ['match', 0, 'would_ask', '3'],
-      ['write', 0, 'skipped', 'MATCH_MANY'],
-    ],
-  )
+  t.deepEqual(log.map(({phase, attempt, outcome, code}) => [phase, attempt, outcome, code]).toSorted(), [
+    ['match', 0, 'would_ask', '3'],
+    ['write', 0, 'skipped', 'MATCH_MANY'],
+  ])
   t.is(rehearsed.questions, 1)
   const {questions} = await ok(org.call('GET', `${path}/runs/${rehearsed.id}/questions`), 200)
   const [{key, candidates}] = questions
@@ -111,13 +121,19 @@ test.serial('of a retry: what would be inherited, done again or left open', asyn
   const {path, run: first} = await runImport(org, {csv: accountRows(40, 'Rt-'), flow: accounts, start: {declaredRows: 10}})
   const before = await rehearse(t, path, {retryOf: first.id})
   t.is(before.run.retryOf, first.id)
-  t.deepEqual(countBy(before.log, ({outcome}) => outcome), {inherited: 10, planned: 30})
+  t.deepEqual(
+    countBy(before.log, ({outcome}) => outcome),
+    {inherited: 10, planned: 30},
+  )
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 3, action: 'dropAfter'})
   const second = await run(path, {retryOf: first.id, rows: {to: 20}})
   t.deepEqual([second.counts.Accounts.inherited, second.counts.Accounts.unanswered], [10, 10])
   here.crm.faults.clear()
   const {log} = await rehearse(t, path, {retryOf: second.id})
-  t.deepEqual(countBy(log, ({outcome, code}) => `${outcome} ${code}`), {'inherited null': 10, 'planned SENT_BEFORE': 10, 'planned null': 20})
+  t.deepEqual(
+    countBy(log, ({outcome, code}) => `${outcome} ${code}`),
+    {'inherited null': 10, 'planned SENT_BEFORE': 10, 'planned null': 20},
+  )
   const third = await run(path, {retryOf: second.id})
   t.deepEqual([third.counts.Accounts.inherited, third.counts.Accounts.created], [10, 30])
 })

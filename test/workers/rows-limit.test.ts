@@ -1,4 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
 import {until} from '../until.ts'
 import {type World, world} from '../world.ts'
@@ -91,4 +93,18 @@ test('two requests for one parent do not mix: the second is told to ask again', 
   t.like(await orders.results(run, items.slice(0, 1)), [{ok: true, deleted: 2, added: 1}])
   t.deepEqual(orders.productsOf(parentId), ['C'])
   t.is((await meterOf(world, run)).counted, 4)
+})
+
+test('requests for one parent at the same moment, of one run or of several, never mix their rows', async t => {
+  const {world, orders} = t.context
+  for (let round = 0; round < 8; round++) {
+    const [run, parentId] = [await orders.authorise(), orders.makeOrder()]
+    const runs = [run, run, await orders.authorise(), await orders.authorise()]
+    const answers = await Promise.all(runs.map((one, n) => orders.replace(one, [{parentId, rows: sheet(`P${n}`, `Q${n}`)}])))
+    const done = answers.flatMap(({body}, n) => (body.results?.[0].ok ? [n] : []))
+    for (const [n, {status, body}] of answers.entries())
+      if (!done.includes(n)) t.like({status, body}, {status: 409, body: {written: false}})
+    t.true(done.map(n => `P${n},Q${n}`).includes(orders.productsOf(parentId).join()), orders.productsOf(parentId).join())
+  }
+  t.is(await world.db.oneFirst(sql.type(z.object({held: z.number()}))`select count(*) as held from replacements`), 0)
 })

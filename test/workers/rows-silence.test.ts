@@ -1,4 +1,5 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {sql} from '../../sql/database.ts'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
 import {type World, world} from '../world.ts'
@@ -13,6 +14,8 @@ test.before(async t => {
 })
 test.beforeEach(async ({context: {world}}) => {
   world.crm.clear()
+  // The stand-in gives the ids of its records out again, which no CRM does.
+  await world.db.query(sql.unsafe`delete from replacements`)
   await world.ahead('0 seconds')
 })
 
@@ -28,6 +31,7 @@ const assertWaits = async (t: ExecutionContext<Here>, {run, items}: {run: string
   t.like({status, body}, {status: 409, body: {code: 'WRITE_UNDER_WAY', written: false}})
   const seconds = Number(headers.get('retry-after'))
   t.true(seconds >= 5 && seconds <= 11, `Retry-After ${seconds}`)
+  t.like(await orders.replace(await orders.authorise(), items), {status: 409, body: {code: 'WRITE_UNDER_WAY'}}, 'nor under another run')
   const ofOther = {parentId: orders.makeOrder(1), rows: sheet('Z')}
   const again = {...items[0], rows: sheet('A of another sheet')}
   t.like(await orders.results(run, [again, ofOther]), [{code: 'WRITE_UNDER_WAY', written: false}, {ok: true}])

@@ -66,10 +66,11 @@ const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: 
         batch,
         flow: track.no,
         module: track.module.no,
-        kind: KINDS[kind],
+        kind: KINDS[track.patching ? 'patch' : kind],
         rows: ops.map(({row, target}) => ({
           ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.witness},
           digest: kind === 'create' ? witnessOf(track, row) : null,
+          isMetered: row.isMetered !== false,
         })),
         answerSeconds: answerSecondsOf(ctx),
         leaseSeconds: config.LEASE_SECONDS,
@@ -101,7 +102,8 @@ const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): P
     const shut = shutBy(await findStanding(tx, ctx.run.no), ctx.run)
     if (shut) throw shut
     const keys = ops.map(({row}) => row.key)
-    const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: track.module.no, keys}))
+    const metered = ops.filter(({row}) => row.isMetered !== false).map(({row}) => row.key)
+    const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: track.module.no, keys: metered}))
     const room = head.rowsLimit - head.counted
     const fitting = keys.findIndex((_, at) => keys.slice(0, at + 1).filter(key => fresh.has(key)).length > room)
     if (fitting !== 0) return fitting < 0 ? keys.length : fitting

@@ -1,5 +1,6 @@
 import {deleteChainRows} from '../../sql/chain-rows.ts'
 import {setImportState} from '../../sql/imports.ts'
+import {deleteParentKeys} from '../../sql/parent-keys.ts'
 import {deleteCursors} from '../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../sql/run-heads.ts'
 import {deleteAnswers} from '../../sql/run-lookups.ts'
@@ -22,6 +23,7 @@ export const closeRun = async (ctx: Held): Promise<void> => {
   while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
+  while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   if (run.dryRun)
     while ((await deleteChainRows(db, {chain: ctx.chain, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   atPoint('in_close')

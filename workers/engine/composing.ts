@@ -1,7 +1,9 @@
 import type {Row as FileRow} from '../../shared/imports/row.ts'
 import {listLookedUp} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
+import type {Evaluated} from './expressions.ts'
 import {linkRows} from './linking.ts'
+import {findKin, linkParents} from './parents.ts'
 import type {Question} from './questions.ts'
 import {compose, type Failure, type Row, type Track} from './row.ts'
 
@@ -12,28 +14,29 @@ export const composeRows = async (
   rows: FileRow[],
   questions: ReadonlyMap<number, Question>,
 ): Promise<(Row | Failure)[]> => {
-  if (!track.program)
-    return link(
-      ctx,
-      track,
-      rows.map(row => compose(track, row)),
-      questions,
-    )
-  // A ragged row's cells stand under other columns than they are of.
-  const whole = rows.filter(({ragged}) => !ragged)
-  const evaluated = await ctx.expressions.evaluate(track.program, whole, ctx.signal)
-  const byRow = new Map(whole.map((row, at) => [row, evaluated[at]!]))
-  return link(
-    ctx,
-    track,
-    rows.map(row => compose(track, row, byRow.get(row))),
-    questions,
-  )
+  const evaluated = await evaluateRows(ctx, track, rows)
+  return link(ctx, track, {rows, composed: rows.map((row, at) => compose(track, row, evaluated?.[at]))}, questions)
 }
 
-const link = async (ctx: Context, track: Track, composed: (Row | Failure)[], questions: ReadonlyMap<number, Question>) => {
-  if (!track.fillers.some(({link}) => link)) return composed
-  const linked = await linkRows(ctx, track, composed)
+/** What the flow's expressions made of each row, in their order; null where it has none. A ragged row's cells stand under other columns than they are of. */
+export const evaluateRows = async (
+  {expressions, signal}: Pick<Context, 'expressions' | 'signal'>,
+  {program}: Pick<Track, 'program'>,
+  rows: FileRow[],
+): Promise<(Evaluated | undefined)[] | null> => {
+  if (!program) return null
+  const whole = rows.filter(({ragged}) => !ragged)
+  const evaluated = await expressions.evaluate(program, whole, signal)
+  const byRow = new Map(whole.map((row, at) => [row, evaluated[at]!]))
+  return rows.map(row => byRow.get(row))
+}
+
+type Composed = {rows: FileRow[]; composed: (Row | Failure)[]}
+
+const link = async (ctx: Context, track: Track, {rows, composed}: Composed, questions: ReadonlyMap<number, Question>) => {
+  if (!track.parent && !track.fillers.some(({link}) => link)) return composed
+  const searched = await linkRows(ctx, track, composed)
+  const linked = track.parent ? await linkParents(ctx, track, searched, await findKin(ctx, track, rows)) : searched
   await forgetNoted(
     ctx,
     track,

@@ -1,13 +1,15 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {HOW} from '../../sql/chain-rows.ts'
 import {askAbout, findDecided} from './asking.ts'
 import type {Context} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 import {type Holds, openHolds} from './holds.ts'
 import {findOurs, type Unmatched} from './match.ts'
+import {joinParents} from './parents.ts'
 import {backOffMs, shutBy} from './patience.ts'
 import {plan} from './plan.ts'
 import {rehearse} from './rehearsal.ts'
-import type {Failure, Kind, Row, Track} from './row.ts'
+import {type Failure, isRow, type Kind, type Row, type Track} from './row.ts'
 import {sendBatch} from './sender.ts'
 import {nothingSettled, type Settled} from './settler.ts'
 import type {Standing} from './standing.ts'
@@ -119,8 +121,9 @@ const begin = (desk: Desk, work: Promise<void>) => {
 }
 
 /** The chain's own writes are looked up once the rows hold their keys: nothing can change them any more. */
-const planRows = async (desk: Desk, rows: Row[]) => {
+const planRows = async (desk: Desk, held: Row[]) => {
   const {ctx, track, holds} = desk
+  const rows = await joinRows(desk, held)
   const ours = await findOurs(ctx, track, rows)
   const decisions = await findDecided(ctx, track, rows)
   const settled = nothingSettled(null)
@@ -130,6 +133,7 @@ const planRows = async (desk: Desk, rows: Row[]) => {
     if (planned.do === 'create') fill(desk, 'create', {row, target: null})
     else if (planned.do === 'skip') {
       enter({track, settled}, row, 'skipped', {...planned, attempt: row.attempt})
+      if (planned.recordId && track.isNeeded) settled.kept.push(matchedOf(track, row, planned.recordId))
       if (planned.asks) askAbout(ctx, track, settled, row, planned.asks)
       if (row.open) settled.closed.push({module: track.module.no, key: row.key})
       skipped.push(row)
@@ -137,6 +141,26 @@ const planRows = async (desk: Desk, rows: Row[]) => {
   }
   if (skipped.length) await settleUnsent(desk, settled, skipped)
 }
+
+/** Rows that waited for their parents get their links, or end here; the others go on. */
+const joinRows = async (desk: Desk, rows: Row[]): Promise<Row[]> => {
+  const waited = rows.filter(({waitsFor}) => waitsFor)
+  if (waited.length === 0) return rows
+  const joined = await joinParents(desk.ctx, desk.track, waited)
+  const over = rows.flatMap(row => {
+    const end = joined.get(row)
+    return end && !isRow(end) ? [{...end, row}] : []
+  })
+  if (over.length === 0) return rows
+  await settleFailures(desk, over)
+  const ended = new Set(over.map(({row}) => row))
+  free(desk, [...ended])
+  return rows.filter(row => !ended.has(row))
+}
+
+const matchedOf = ({module}: Track, {key, matchKey}: Row, recordId: string) => ({
+  ...{module: module.no, key, recordId, how: HOW.matched, matchKey},
+})
 
 const settleUnsent = async (desk: Desk, settled: Settled, rows: Row[]) => {
   await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})

@@ -1,4 +1,4 @@
-export type FaultPoint = 'after_lookup' | 'after_intent' | 'after_send' | 'before_settle' | 'in_close' | 'in_archive'
+export type FaultPoint = 'in_index' | 'after_lookup' | 'after_intent' | 'after_send' | 'before_settle' | 'in_close' | 'in_archive'
 
 let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals} | null = null
 

@@ -16,6 +16,8 @@ export type Holds = {
 
 export const openHolds = (): Holds => {
   const lines = new Map<string, Row[]>()
+  /** Those that others may wait for by their row key. */
+  const parents = new Map<string, Row>()
 
   /** By row number, behind the one that holds the key. */
   const join = (row: Row, key: string) => {
@@ -35,6 +37,14 @@ export const openHolds = (): Holds => {
 
   return {
     take(row) {
+      // A line of their own: rows that wait for one row do not wait for each other.
+      for (const parent of row.waitsFor?.flatMap(key => parents.get(key) ?? []) ?? []) {
+        const key = `of=${parent.key} ${row.key}`
+        lines.set(key, [parent])
+        parent.holds.push(key)
+        row.holds.push(key)
+      }
+      if (row.isAwaited) parents.set(row.key, row)
       for (const key of row.holds) join(row, key)
       return isFirst(row)
     },
@@ -47,6 +57,7 @@ export const openHolds = (): Holds => {
       return isFirst(row)
     },
     release(row) {
+      parents.delete(row.key)
       const next = new Set(row.holds.flatMap(key => leave(row, key)[0] ?? []))
       return [...next].filter(isFirst).sort((a, b) => a.number - b.number)
     },

@@ -3,6 +3,7 @@ import {matchKeyOf} from '../../shared/flows/match-key.ts'
 import {findMatches} from '../../sql/chain-rows.ts'
 import type {Context} from './context.ts'
 import {askPatiently} from './patience.ts'
+import {isSupposed} from './rehearsal.ts'
 import type {Row, Track} from './row.ts'
 
 /** The CRM takes this many values in one query. Source: wire reference 7.2. */
@@ -16,7 +17,7 @@ export type Unmatched = {row: Row; code: string; message: string}
  */
 export const matchRows = async (ctx: Context, track: Track, rows: Row[]): Promise<Unmatched[]> => {
   const [first] = track.matchFields
-  const asking = rows.filter(({matchKey, decided}) => matchKey && !decided)
+  const asking = rows.filter(row => row.matchKey && !row.decided && !isSupposedLink(row.payload[first?.apiName ?? '']))
   if (!first || asking.length === 0) return []
   const spellings = [...new Set(asking.flatMap(row => spellingsOf(rawOf(row, first.apiName))))]
   const queries: (string | number)[][] = []
@@ -33,6 +34,9 @@ export const allOf = async <T>(asked: Promise<T>[]): Promise<T[]> => {
   await Promise.allSettled(asked)
   return Promise.all(asked)
 }
+
+/** Of a dry run: the CRM has nothing under a record that is yet to be made. */
+const isSupposedLink = (value: unknown) => typeof value === 'object' && value !== null && 'id' in value && isSupposed(String(value.id))
 
 const spellingsOf = (raw: string | number): (string | number)[] =>
   typeof raw === 'number' ? [raw] : [raw, raw.normalize('NFC').trim().replace(/\s+/g, ' ')]

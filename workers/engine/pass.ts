@@ -57,7 +57,7 @@ const findDone = async ({db, run}: Context, track: Track, lowWater: number): Pro
   return number => number <= lowWater || logged.has(number)
 }
 
-const sizeOf = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
+export const sizeOf = ({cells}: FileRow) => cells.reduce((sum, {length}) => sum + length, 0)
 
 type Besides = {isDone: IsDone; filtered: Filtered}
 
@@ -96,7 +96,7 @@ const enter = ({ctx, window}: Desk, chunk: FileRow[], isOver: (number: number) =
   })
 
 /** Runs `begin` up to `count` items ahead of whoever takes the results, in order. */
-async function* ahead<T, R>(source: AsyncIterable<T>, count: number, begin: (item: T) => Promise<R>): AsyncGenerator<R> {
+export async function* ahead<T, R>(source: AsyncIterable<T>, count: number, begin: (item: T) => Promise<R>): AsyncGenerator<R> {
   const line: Promise<R>[] = []
   try {
     for await (const item of source) {

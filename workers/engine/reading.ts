@@ -1,8 +1,7 @@
 import {Refusal} from '../../shared/errors.ts'
 import type {Row} from '../../shared/imports/row.ts'
-import {openFile} from '../../shared/imports/stored-file.ts'
+import {type FilePlace, openFile} from '../../shared/imports/stored-file.ts'
 import {StorageMissing} from '../../shared/storage.ts'
-import type {Context} from './context.ts'
 import {RunStopped} from './ending.ts'
 import type {Track} from './row.ts'
 
@@ -10,9 +9,9 @@ import type {Track} from './row.ts'
  * The source's rows as the snapshot's reader and cleaning give them, in chunks, from the first on: cleaning remembers rows above.
  * A file that cannot be read any more stops the run and says why.
  */
-export async function* readChunks(ctx: Context, {source}: Track): AsyncGenerator<Row[]> {
+export async function* readChunks(place: FilePlace, {source}: Pick<Track, 'source'>): AsyncGenerator<Row[]> {
   try {
-    yield* (await openFile(ctx, source)).rows
+    yield* (await openFile(place, source)).rows
   } catch (error) {
     if (error instanceof Refusal) throw new RunStopped({stopped: error.code, message: error.message})
     if (error instanceof StorageMissing)

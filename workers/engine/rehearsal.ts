@@ -10,7 +10,7 @@ import {enter, type Op} from './verdict.ts'
 
 /** What a dry run calls the record that a row would make. No CRM's id looks like it. */
 const supposedOf = ({key}: Row) => `row:${key}`
-const isSupposed = (recordId: string) => recordId.startsWith('row:')
+export const isSupposed = (recordId: string) => recordId.startsWith('row:')
 
 /**
  * A dry run's batch: what would be sent is written down as planned, with the record each row would have, so that later rows meet it. The

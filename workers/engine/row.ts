@@ -7,12 +7,14 @@ import type {Outcome} from '../../sql/run-log.ts'
 import type {Evaluated} from './expressions.ts'
 import type {LookupNote} from './linking.ts'
 import {digestOf} from './lookups.ts'
+import type {Kin} from './parents.ts'
 import {FILTER, GUARD} from './program.ts'
 import type {Filler, Link, Track} from './track.ts'
 
 export {layTrack, type Track} from './track.ts'
 
-export const KINDS = {create: 0, update: 1, again: 2} as const
+/** 3 is another engine's. */
+export const KINDS = {create: 0, update: 1, again: 2, patch: 4} as const
 export type Kind = 'create' | 'update'
 
 /** One row on its way through one flow. It lives in memory only while it is inside the window. */
@@ -43,6 +45,13 @@ export type Row = {
   wants?: Want[]
   /** What of its links was not simply found; written down with the row's first entry. */
   notes?: LookupNote[]
+  /** False for a row that counts nothing, whatever is sent of it. */
+  isMetered?: boolean
+  /** The rows it may belong to. */
+  kin?: Kin
+  /** Other rows of its flow may wait for it; the keys of those it waits for. */
+  isAwaited?: boolean
+  waitsFor?: string[] | undefined
 }
 
 /**
@@ -65,9 +74,15 @@ export type Want = {field: string; link: Link; text: string; digest: string | nu
 
 /**
  * The row as the CRM will be sent it but for links that are still to be found, or why it cannot be. Pure: the same cells, and the same that
- * the flow's expressions made of them, give the same row in every run of a chain.
+ * the flow's expressions made of them, give the same row in every run of a chain. A row fails by the first of its fields that cannot be
+ * filled; given `all`, every such field is told there and left out instead.
  */
-export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow, evaluated: Evaluated = none): Row | Failure => {
+export const compose = (
+  track: Track,
+  {rowNumber, cells, ragged}: FileRow,
+  evaluated: Evaluated = none,
+  all: Failure[] | null = null,
+): Row | Failure => {
   const key = `${track.id}.${rowNumber}`
   const failed = (code: string, message: string, target: string | null = null) => ({number: rowNumber, key, code, message, target})
   if (ragged)
@@ -77,13 +92,18 @@ export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow, evalu
     )
   const stopped = track.program && stopBy(evaluated, failed)
   if (stopped) return stopped
-  if (isBlank(track, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
+  if (!track.patching && isBlank(track, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
   const payload: Record<string, unknown> = {}
   let wants: Want[] | undefined
   for (const filler of track.fillers) {
     const {field, clears} = filler
     const made = filler.expression === undefined ? null : madeFor(filler, cells, evaluated)
-    if (made && 'error' in made) return failed(made.error.code, sayError(made.error), field.apiName)
+    if (made && 'error' in made) {
+      const failure = failed(made.error.code, sayError(made.error), field.apiName)
+      if (!all) return failure
+      all.push(failure)
+      continue
+    }
     const value = made ? made.value : cellOf(filler, cells)
     if (value === CLEAR) payload[field.apiName] = null
     else if (value === null || (typeof value === 'string' && value.trim() === '')) {
@@ -91,8 +111,12 @@ export const compose = (track: Track, {rowNumber, cells, ragged}: FileRow, evalu
     } else if (filler.link && isWanted(filler, value)) (wants ??= []).push(want(filler, String(value)))
     else {
       const converted = made ? convertValue(value, field, filler.rules) : convert(value as string, field, filler.rules)
-      if (!converted.ok) return failed(converted.code, converted.message, field.apiName)
-      payload[field.apiName] = converted.value
+      if (converted.ok) payload[field.apiName] = converted.value
+      else {
+        const failure = failed(converted.code, converted.message, field.apiName)
+        if (!all) return failure
+        all.push(failure)
+      }
     }
   }
   const row = dress(track, key, rowNumber, payload)

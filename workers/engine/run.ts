@@ -14,12 +14,15 @@ import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
 import {answerSecondsOf} from './admission.ts'
 import {closeRun} from './close.ts'
-import type {Held, Offline} from './context.ts'
+import type {Context, Held, Offline} from './context.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
 import {openExpressions} from './expressions.ts'
 import {holdLease, type Lease} from './lease.ts'
 import {openLookups} from './lookups.ts'
+import {indexParents} from './parent-index.ts'
 import {runPass} from './pass.ts'
+import {runPatchPass} from './patch-pass.ts'
+import {layPatching} from './patching.ts'
 import {meaningOf, shutBy} from './patience.ts'
 import {layTrack} from './row.ts'
 import {openSettler} from './settler.ts'
@@ -120,6 +123,7 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
   const expressions = openExpressions()
   const ctx = {...offline, connection, slots, expressions, lookups: openLookups()}
   try {
+    await indexParents(ctx, tracks)
     const cursors = await listCursors(db, run.no)
     for (const track of tracks) {
       const {lowWater, done} = cursors.find(({flow}) => flow === track.no)!
@@ -127,9 +131,16 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
       await runPass(ctx, track, lowWater)
       await finishFlow(db, {run: run.no, flow: track.no})
     }
+    if (!run.dryRun) await patchRows(ctx)
   } finally {
     await Promise.all([slots.close(), expressions.close()])
   }
+}
+
+/** What needs the records of all flows, in their order. */
+const patchRows = async (ctx: Context) => {
+  const {flows} = ctx.snapshot
+  for (const track of flows.flatMap(flow => layPatching(flow, ctx.snapshot) ?? [])) await runPatchPass(ctx, track)
 }
 
 const readSnapshot = async (held: Held): Promise<Offline> => {

@@ -8,6 +8,7 @@ import {admitOps, answerSecondsOf, type Beside} from './admission.ts'
 import type {Context} from './context.ts'
 import {RunPaused} from './ending.ts'
 import {atPoint} from './fault-point.ts'
+import {judgePatch} from './patch-verdict.ts'
 import {backOffMs, meaningOf, spent} from './patience.ts'
 import type {Kind, Row, Track} from './row.ts'
 import {nothingSettled} from './settler.ts'
@@ -136,7 +137,9 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
 const putBack = (ctx: Context, track: Track, batch: number, ops: Op[]) =>
   ctx.settler.settle({
     ...nothingSettled(batch),
-    released: ops.filter(({row}) => row.silences === 0).map(({row}) => ({module: track.module.no, key: row.key})),
+    released: ops
+      .filter(({row}) => row.silences === 0 && row.isMetered !== false)
+      .map(({row}) => ({module: track.module.no, key: row.key})),
   })
 
 const settleAnswers = async (
@@ -157,7 +160,8 @@ const settleAnswers = async (
   for (const [at, op] of ops.entries()) {
     const answer = answers[at]!
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
-    next.set(op.row, judgeAnswer({track, kind, settled}, op, answer, takes.get(op.row)))
+    const sent = {track, kind, settled}
+    next.set(op.row, track.patching ? judgePatch(sent, op, answer) : judgeAnswer(sent, op, answer, takes.get(op.row)))
   }
   settled.leave = () => {
     for (const [row, step] of next) if (step === 'end') leave(row)

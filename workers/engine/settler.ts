@@ -18,6 +18,8 @@ export type Settled = {
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
+  /** Rows that have been patched. */
+  patched: {module: number; key: string}[]
   /** Rows that wait for a person. */
   asked: Asking[]
   counts: Map<number, number>
@@ -31,6 +33,7 @@ export const nothingSettled = (batch: number | null): Settled => ({
   kept: [],
   opened: [],
   closed: [],
+  patched: [],
   asked: [],
   counts: new Map(),
   leave: () => {},
@@ -40,7 +43,7 @@ export const nothingSettled = (batch: number | null): Settled => ({
 const coalesced = 8
 
 /** `counts`: of rows below the mark that nothing else is said of; each is told once. */
-type Cursor = {flow: number; lowWater: number; counts?: Map<number, number>}
+type Cursor = {flow: number; lowWater: number; pass?: number; counts?: Map<number, number>}
 
 const noCursor: Cursor = {flow: 0, lowWater: 0}
 
@@ -121,6 +124,7 @@ const merge = (
     kept: parts.flatMap(({kept}) => kept),
     opened: parts.flatMap(({opened}) => opened),
     closed: parts.flatMap(({closed}) => closed),
+    patched: parts.flatMap(({patched}) => patched),
     counts,
     leaseSeconds,
     answerSeconds,

@@ -33,8 +33,10 @@ const tell = async (ctx: Held, send: Send, places: number[], batch: number | nul
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
     const row = {key, number, counted: counted.get(key) ?? null}
-    enter({track: {no: flow, module: {no: module}}, settled}, row, 'unanswered', {attempt, recordId: target, message: LOST})
-    settled.opened.push({module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt})
+    const patching = kind === KINDS.patch
+    enter({track: {no: flow, module: {no: module}, patching}, settled}, row, 'unanswered', {attempt, recordId: target, message: LOST})
+    if (!patching)
+      settled.opened.push({module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt})
   }
   await ctx.settler.settle(settled)
   return places.length

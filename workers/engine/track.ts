@@ -1,8 +1,11 @@
 import type {Mapping} from '../../shared/flows/flow.ts'
 import type {SnapshotLookup} from '../../shared/flows/lookups.ts'
+import {splitMappings} from '../../shared/flows/patch.ts'
 import {rulesOf} from '../../shared/flows/rules.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/flows/snapshot.ts'
 import type {Rules} from '../../shared/flows/value.ts'
+import {layParent, type ParentLink} from './parents.ts'
+import type {Patching} from './patching.ts'
 import {layProgram, type Program, searchName} from './program.ts'
 
 type Field = SnapshotModule['fields'][number]
@@ -39,30 +42,38 @@ export type Track = {
   uniqueFields: Field[]
   onOne: 'update' | 'skip' | 'create'
   onMany: 'ask' | 'first' | 'skip'
+  parent?: ParentLink | null
+  /** Whether records it only met are kept too: rows of another flow, or of a later step, need them. */
+  isNeeded?: boolean
+  /** Of a flow's second track. */
+  patching?: Patching
 }
 
-type Frozen = Pick<Snapshot, 'sources' | 'modules'> & Partial<Pick<Snapshot, 'lookups' | 'libraries' | 'context' | 'lineage'>>
+export type Frozen = Pick<Snapshot, 'sources' | 'modules'> &
+  Partial<Pick<Snapshot, 'flows' | 'lookups' | 'libraries' | 'context' | 'lineage'>>
 
-export const layTrack = ({no, sourceNo, moduleNo, flow, searches}: SnapshotFlow, frozen: Frozen): Track => {
-  const {sources, modules, lookups = []} = frozen
+export const layTrack = (laid: SnapshotFlow, frozen: Frozen): Track => {
+  const {no, sourceNo, moduleNo, flow, searches} = laid
+  const {sources, modules, lookups = [], flows = []} = frozen
   const source = sources.find(source => source.no === sourceNo)!
   const module = modules.find(module => module.no === moduleNo)!
   const fieldOf = (name: string) => module.fields.find(({apiName}) => apiName === name)!
   const lookupOf = ({field}: Mapping) => lookups.find(({no}) => no === searches[field])
-  const fillers = flow.fields
-    .filter(({mode}) => mode !== 'skip')
-    .map(mapping => layFiller(mapping, {source, field: fieldOf(mapping.field), lookup: lookupOf(mapping)}))
+  const {written, patched} = splitMappings(flow.fields)
+  const fillers = written.map(mapping => layFiller(mapping, {source, field: fieldOf(mapping.field), lookup: lookupOf(mapping)}))
   return {
     no,
     id: flow.id,
     source,
     module,
     fillers,
-    program: layProgram(flow, source.columns, frozen),
+    program: layProgram({...flow, fields: written}, source.columns, frozen),
     matchFields: (flow.match?.by ?? []).map(fieldOf),
     uniqueFields: fillers.map(({field}) => field).filter(({unique}) => unique),
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
+    parent: layParent(laid, {sources, flows}),
+    isNeeded: patched.length > 0 || flows.some(one => one.flow.parent?.flow === flow.id),
   }
 }
 
@@ -90,8 +101,9 @@ const expressionOf = ({field, mode, transform, searchExpression}: Mapping) => {
   return transform && (mode === 'column' || mode === 'expression') ? field : undefined
 }
 
-/** A user named in a column, and not searched for, is there or the row fails. */
+/** A user named in a column, and not searched for, is there or the row fails. Nobody is asked which user is meant. */
 const layLink = ({mode, onNone, onMany}: Mapping, lookup: SnapshotLookup): Link => {
   const always = mode === 'search'
-  return {lookup, always, onNone: onNone ?? (always ? 'leave' : 'fail'), onMany: onMany ?? (always ? 'ask' : 'fail')}
+  const usual = lookup.module === null ? 'skip' : 'ask'
+  return {lookup, always, onNone: always ? (onNone ?? 'leave') : 'fail', onMany: always ? (onMany ?? usual) : 'fail'}
 }

@@ -12,7 +12,7 @@ export type Op = {row: Row; target: string | null}
 export type Next = 'end' | 'again' | 'replan'
 
 /** A create or update nobody answers is sent at most so often in one go. */
-const mostSilences = 3
+export const mostSilences = 3
 
 type Sent = {track: Track; kind: Kind; settled: Settled}
 
@@ -138,7 +138,7 @@ type Said = {recordId?: string | null; code?: string | null; message?: string | 
 const note = (sent: Sent, row: Row, outcome: Outcome, said: Said) => enter(sent, row, outcome, {...said, attempt: row.attempt})
 
 export const enter = (
-  {track, settled}: {track: {no: number; module: {no: number}}; settled: Settled},
+  {track, settled}: {track: {no: number; module: {no: number}; patching?: unknown}; settled: Settled},
   row: Pick<Row, 'key' | 'number' | 'counted' | 'notes'>,
   outcome: Outcome,
   said: Said & {attempt: number},
@@ -151,7 +151,7 @@ export const enter = (
     flow: track.no,
     number: row.number,
     module,
-    phase: 0,
+    phase: PHASES.indexOf(track.patching ? 'patch' : 'write'),
     target,
     attempt,
     recordId,
@@ -159,6 +159,8 @@ export const enter = (
     code: code && plain(code, 100),
     message: message && plain(message, 1_000),
   })
+  // A row is counted by what was written with it.
+  if (track.patching) return
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome

@@ -5,10 +5,10 @@ import {Refusal} from '../../shared/errors.ts'
 import type {Unit} from '../../shared/writes/admit.ts'
 import type {ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
 import type {Pool} from '../../sql/database.ts'
-import {listFlyingTargets} from '../../sql/outside-ledger.ts'
+import {holdParent} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
-import {notSent, refusedUnsent} from './send.ts'
+import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
 
 export type Desk = {
   db: Pool
@@ -17,6 +17,8 @@ export type Desk = {
   request: RowsRequest
   /** Reads through it take slots as everybody's do. */
   connection: Connection
+  /** How long a parent is this request's alone: to be read, to wait in line, to be written and settled. */
+  holdSeconds: number
 }
 
 /** Parents that go out in one request. `rowIds`: of each, by its place, the rows it holds. `readAt`: when the last of them was read. */
@@ -44,20 +46,14 @@ const readForMs = 2_000
 export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pack> => {
   const pack: Pack = {units: [], rowIds: new Map(), readAt: performance.now(), results: [], shut: null}
   const until = performance.now() + readForMs
-  const flying = await listFlying(desk, parents)
   let room = await readRoom(desk)
   let elements = 0
   for (const parent of parents) {
     const isFirst = pack.units.length === 0
     if (!isFirst && performance.now() > until) break
-    // What it holds is changing just now: admission says so.
-    if (flying.some(({target}) => target === parent.parentId)) {
-      pack.units.push(unitOf(parent))
-      continue
-    }
     const fresh = await countFresh(desk, parent)
     if (room === null || fresh > room) return isFirst && pack.results.length === 0 ? {...pack, units: parents.map(unitOf)} : pack
-    const read = await readParent(desk, parent, fresh)
+    const read = (await hold(desk, parent)) ?? (await readParent(desk, parent, fresh))
     if (read instanceof Refusal) return isFirst ? {...pack, shut: read} : pack
     if (!Array.isArray(read)) {
       pack.results.push(read)
@@ -73,8 +69,11 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
   return pack
 }
 
-const listFlying = ({db, write: {runNo: run, chainNo: chain}, request}: Desk, parents: ParentItem[]) =>
-  listFlyingTargets(db, {run, chain, module: request.childNo, targets: parents.map(({parentId}) => parentId)})
+/** Before it is read, so that what is read is what is there as it is written. Null where the parent is ours. */
+const hold = async ({db, write, connection, holdSeconds}: Desk, {at, parentId}: ParentItem): Promise<ItemResult | null> => {
+  const {isHeld, leftMs} = await holdParent(db, connection.connector, {write: write.id, parent: parentId, seconds: holdSeconds})
+  return isHeld ? null : underWay(at, leftMs ?? soonMs)
+}
 
 /** Null where the run has stopped. */
 const readRoom = async ({db, write}: Desk) => {

@@ -8,6 +8,7 @@ import type {AdmittedUnit} from '../../shared/writes/admit.ts'
 import {type ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
 import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
+import {releaseWrite} from '../../sql/replacements.ts'
 import {dropRequest, findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
 import {type Work, worker} from '../worker.ts'
 import {type Desk, gatherPack, isShutting, type Pack} from './row-pack.ts'
@@ -55,14 +56,18 @@ const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
       left = rest
     }
   } finally {
+    await releaseWrite(work.db, write.id).catch(err => work.log.warn({err}, 'parents left to expire'))
     await task.slots.close()
   }
 }
 
+/** A read and a write may each hang for as long as calls may, after waiting for access and in line. */
+const holdSecondsOf = ({config}: Work) => 2 * config.CRM_TIMEOUT_SECONDS + 60
+
 const openTask = async (work: Work, write: Write, request: RowsRequest): Promise<Task> => {
   const {db, crm, signal} = work
   const [connection, own] = await Promise.all([crm.open(write.connectorId), crm.open(write.connectorId, {slots: 'own'})])
-  return {db, signal, write, request, connection, work, own, slots: openShare(work, own.connector)}
+  return {db, signal, write, request, connection, work, own, slots: openShare(work, own.connector), holdSeconds: holdSecondsOf(work)}
 }
 
 /** One request for as many parents as it takes. */

@@ -142,13 +142,18 @@ const refuseAll = async (tx: Tx, {id: write}: Write, units: Unit[], refusal: Ref
 }
 
 /** Results of items that are not sent. `again`: the same may be asked once more. */
-const resultOf = ({at, why, recordId, waitMs}: Admission['decided'][number], stop: Stop | null): ItemResult => {
+const resultOf = ({at, why, recordId}: Admission['decided'][number], stop: Stop | null): ItemResult => {
   if (why === 'has_record') return {at, result: {ok: true, recordId, outcome: 'inherited'}, again: false}
   if (why === 'stopped') return notSent(at, {code: 'RUN_STOPPED', error: stop!.message, stop})
-  if (why === 'sending')
-    return notSent(at, {code: 'WRITE_UNDER_WAY', error: 'A row of it is being written just now: ask again', retryAfterMs: waitMs})
+  if (why === 'sending') return underWay(at, soonMs)
   return notSent(at, {code: 'ROW_OF_ANOTHER_PARENT', error: 'A row of it was written in this run as a row of another parent'})
 }
+
+/** By then it is known what came of what is under way, or it is waited for once more. */
+export const soonMs = 2_000
+
+export const underWay = (at: number, retryAfterMs: number): ItemResult =>
+  notSent(at, {code: 'WRITE_UNDER_WAY', error: 'The same is being written just now: ask again', retryAfterMs})
 
 const notReached = ({at}: Unit): ItemResult =>
   notSent(at, {code: 'BUSY', error: "The rest of the run's limit is in flight: ask again when that is settled"})

@@ -45,8 +45,11 @@ const batch = {rows: [{n: 41}], clock: 0, seed: 'bombs'}
 
 /** A row is ended, or its end is asked for, at the latest at twice its time. */
 const longest = LIMITS.rowMilliseconds * 2
-/** What is allowed on top for ending a thread, starting the next and loading the program, on a machine shared with other tests. */
-const around = 1500
+/** What is not the row's time: ending a thread, starting the next, loading the program. As long as a start may take on a busy machine. */
+const around = LIMITS.startMilliseconds
+
+/** A timer's own coarseness is no lateness. */
+const timerMilliseconds = 2
 
 /**
  * How long this thread was kept from what it meant to do meanwhile: its watch over a row is as late as that, and no later. Every wait of a
@@ -55,17 +58,15 @@ const around = 1500
 const watchLateness = () => {
   let late = 0
   let due = performance.now()
-  let timer: NodeJS.Timeout
-  const look = () => {
+  const count = () => {
     const now = performance.now()
-    late += Math.max(0, now - due)
+    if (now - due > timerMilliseconds) late += now - due
     due = now + 4
-    timer = setTimeout(look, 4)
   }
-  look()
+  const timer = setInterval(count, 4)
   return () => {
-    look()
-    clearTimeout(timer)
+    clearInterval(timer)
+    count()
     return late
   }
 }

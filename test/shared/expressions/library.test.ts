@@ -190,15 +190,15 @@ test('an example that does not end is refused by its name, and the sandbox goes 
 })
 
 test('examples that take long together are refused, though none of them takes too long', async t => {
-  const source = 'export const go = () => { let sum = 0; for (let at = 0; at < 1e6; at++) sum += at; return sum }'
-  const examples = Array.from({length: LIMITS.functionExamples}, () => ({arguments: [], result: 499999500000}))
-  const names = Array.from({length: 50}, (_, n) => `go${n}`)
+  const source = 'export const go = () => { let sum = 0; for (let at = 0; at < 3e5; at++) sum += at; return sum }'
+  const examples = Array.from({length: LIMITS.functionExamples}, () => ({arguments: [], result: 44999850000}))
+  const names = Array.from({length: LIMITS.libraryFunctions - 1}, (_, n) => `go${n}`)
   const many = `${source}\nexport {${names.map(name => `go as ${name}`).join(', ')}}`
   t.true((await check(source, {go: examples.slice(0, 2)})).ok)
   const before = performance.now()
   const problem = problemOf(await check(many, {go: examples, ...Object.fromEntries(names.map(name => [name, examples]))}))
   t.is(problem?.code, 'LIBRARY_EXAMPLE')
-  t.regex(problem!.message, /together|took too long/)
+  t.regex(problem!.message, /together/)
   t.true(performance.now() - before < LIMITS.examplesMilliseconds * 2)
 })
 

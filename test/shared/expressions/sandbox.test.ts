@@ -63,7 +63,7 @@ test('an error says the line and column in the expression’s own source', async
     // To JavaScript these end a line too.
     ['[1,\rrow.a.b]', 2, 6],
     ['[1,\r\nrow.a.b]', 2, 6],
-    ['["\u2028", row.a.b]', 2, 8],
+    ['["\u2028", row.a.b]', 2, 9],
     ['[1, /*\u2029\n*/ row.a.b]', 3, 9],
   ]
   const expressions = Object.fromEntries(failing.map(([source]) => [source, source]))

@@ -1,7 +1,9 @@
-import {spawn} from 'node:child_process'
+import {execFile, spawn} from 'node:child_process'
 import {once} from 'node:events'
+import {availableParallelism} from 'node:os'
 import {text} from 'node:stream/consumers'
 import {setTimeout as pass} from 'node:timers/promises'
+import {promisify} from 'node:util'
 import test from 'ava'
 
 /** Rows of some 20 ms of work each, one a call, so that wherever the process is stopped a row is under way. */
@@ -34,4 +36,30 @@ test('a row is not blamed for the time in which the whole process stood still', 
   }
   child.send('enough')
   t.deepEqual(JSON.parse(await said), [])
+})
+
+/** A row that never ends, in a thread of the lowest priority. */
+const starving = `
+  import {readdirSync} from 'node:fs'
+  import {constants, setPriority} from 'node:os'
+  import {prepareProgram} from '${new URL('../../../shared/expressions/program.ts', import.meta.url)}'
+  import {startThread} from '${new URL('../../../shared/expressions/sandbox-thread.ts', import.meta.url)}'
+  const threads = () => readdirSync('/proc/self/task').map(Number)
+  const others = new Set(threads())
+  const thread = startThread(150)
+  const {program} = prepareProgram({expressions: {a: 'Array(100000000).join("x")'}}, null)
+  await thread.ask({kind: 'define', program})
+  for (const id of threads()) if (!others.has(id)) setPriority(id, constants.priority.PRIORITY_LOW)
+  const head = {first: 0, width: 0, numbers: [0], clock: 0, seed: '', alone: true}
+  const {fault, certain} = await thread.ask({kind: 'run', rows: '[null]', head})
+  await thread.end()
+  console.log(fault, certain)`
+
+test('a row that was given no processor is not certain to be to blame', async t => {
+  const busy = () => spawn(process.execPath, ['-e', 'console.log("on"); for (;;) {}'], {stdio: ['ignore', 'pipe', 'inherit']})
+  const others = Array.from({length: availableParallelism() * 2}, busy)
+  t.teardown(() => others.map(each => each.kill('SIGKILL')))
+  await Promise.all(others.map(({stdout}) => once(stdout, 'data')))
+  const {stdout} = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', starving], {timeout: 60_000})
+  t.is(stdout.trim(), 'EXPRESSION_TIMEOUT false')
 })

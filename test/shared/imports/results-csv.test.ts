@@ -131,6 +131,16 @@ test('an error names the module where there are several, and the field of a look
   )
 })
 
+test('a row that ends by a lookup says why once, and what a dry run would ask is no error', async t => {
+  const message = 'No record of Accounts has this Account_Name: the row was skipped'
+  const [result, , error] = await resultFor([
+    entry('skipped', {code: 'LOOKUP_NONE', message}),
+    entry('would_ask', {phase: 'match', code: '2', message: '2 records match'}),
+    entry('lookup', {phase: 'lookup', target: 'Account', code: 'NONE', message}),
+  ])
+  t.deepEqual([result, error], ['Skipped', `Account: ${message}`])
+})
+
 test('a failed patch is told and does not change the result', async t => {
   const [result, , error] = await resultFor([
     entry('created', {recordId: '1'}),

@@ -41,6 +41,11 @@ const bad: [string, unknown, (string | number)[]][] = [
     ['modules', 0, 'seedMappings', 0, 'mode'],
   ],
   ['a match by nothing', {...good, modules: [{...leads, match: {by: []}}]}, ['modules', 0, 'match', 'by']],
+  [
+    'more sets than modules can be',
+    {...good, fields: Object.fromEntries(Array.from({length: 501}, (_, n) => [`k${n}`, [{apiName: 'A'}]]))},
+    ['fields'],
+  ],
   ['fields of no module', {...good, modules: []}, ['fields', 'leads']],
   ['fields that are no list', {...good, fields: {leads: {}}}, ['fields', 'leads']],
   ['fields without any', {...good, fields: {leads: []}}, ['fields', 'leads']],

@@ -1,5 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
+import type {Decision} from '../../../sql/decisions.ts'
 import {plan} from '../../../workers/engine/plan.ts'
 import {row} from './making.ts'
 
@@ -40,6 +41,36 @@ test('a step already sent is kept, whatever matches now: matched again, a lost c
   const decided = row(1, {matches: ['7', '8'], decided: {kind: 'create', target: null}})
   t.deepEqual(plan(decided, flow('skip'), ['9']), {do: 'create'})
   t.deepEqual(plan({...decided, decided: {kind: 'update', target: '5'}}, flow('skip'), ['9']), {do: 'update', target: '5'})
+})
+
+const decide = (choice: Decision['choice'], recordId: string | null = null): Decision => ({key: Buffer.from('k'), choice, recordId})
+
+test('what a person chose is done in place of asking', t => {
+  const many = row(1, {matches: ['9', '7']})
+  const planned = (decision: Decision, onOne: 'update' | 'skip' | 'create' = 'update') => plan(many, flow(onOne), ['8'], decision)
+  t.deepEqual(planned(decide('record', '9')), {do: 'update', target: '9'})
+  t.like(planned(decide('record', '9'), 'skip'), {do: 'skip', code: 'MATCH_ONE', recordId: '9', asks: null})
+  t.deepEqual(planned(decide('first')), {do: 'update', target: '7'})
+  t.deepEqual(planned(decide('create')), {do: 'create'})
+  t.like(planned(decide('skip')), {do: 'skip', code: 'MATCH_SKIPPED', asks: null})
+  t.like(plan(many, flow('update'), ['8']), {code: 'MATCH_MANY', asks: ['7', '8', '9']})
+})
+
+test('a chosen record that matches no more is asked about again, whatever matches now', t => {
+  for (const matches of [['7', '9'], ['7'], []])
+    t.like(plan(row(1, {matches}), flow('update'), [], decide('record', '8')), {do: 'skip', code: 'MATCH_MANY', asks: matches})
+})
+
+test('a choice between several says nothing of a row that matches one record or none', t => {
+  for (const choice of ['create', 'skip', 'first'] as const) {
+    t.deepEqual(plan(row(1, {matches: ['7']}), flow('update'), [], decide(choice)), {do: 'update', target: '7'})
+    t.deepEqual(plan(row(1), flow('update'), [], decide(choice)), {do: 'create'})
+  }
+})
+
+test('where nobody is asked, what was decided while somebody was is not applied', t => {
+  const many = row(1, {matches: ['9', '7']})
+  t.deepEqual(plan(many, flow('update', 'first'), [], decide('skip')), {do: 'update', target: '7'})
 })
 
 const ids = fc.array(fc.constantFrom('1', '2', '3'), {maxLength: 4})

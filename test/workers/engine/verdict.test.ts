@@ -166,6 +166,26 @@ test('only a lost create may take a record', t => {
   t.is(takeCandidate('create', lost, {ok: true, recordId: '7'}), null)
 })
 
+test('a create lost by an earlier run may take its record, which counts nothing in this one', t => {
+  const one = row(1, {witness: true, lost: true, open: true})
+  t.is(takeCandidate('create', {row: one, target: null}, duplicate('7')), '7')
+  const {settled, counts, log, next} = judge(one, 'create', [duplicate('7')], {take: {taken: true}})
+  t.deepEqual(log, [
+    ['refused', 1, 'DUPLICATE_DATA', null],
+    ['created', 2, 'MADE_EARLIER', '7'],
+  ])
+  t.deepEqual([counts, next, settled.closed.length], [{created: 1}, ['end'], 1])
+  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}], 'the run that sent it counts it')
+})
+
+test('a create lost by an earlier run and refused in this one is not counted here, and says that it may exist', t => {
+  const one = row(1, {witness: true, lost: true, open: true})
+  const {settled, log} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'another'}})
+  t.deepEqual(log, [['refused', 1, 'DUPLICATE_DATA', null]], 'it is not planned again with a record that may be its own')
+  t.regex(settled.log[0]!.message!, /somebody else made it\. A create of this row in an earlier run was never answered/)
+  t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
+})
+
 test('the words of the CRM are kept as the database can keep them', t => {
   const {settled} = judge(row(1), 'create', [refused({code: 'BAD\0CODE', response: {message: `nul \0 and ${'long '.repeat(2_000)}`}})])
   t.false(/\0/.test(JSON.stringify(settled.log).replaceAll('\\u0000', '\0')))

@@ -1,0 +1,45 @@
+import {z} from 'zod'
+import type {DiscoveredModule} from '../crm/discovered.ts'
+import type {Flow, Mapping} from './flow.ts'
+import {type Issue, issue} from './value-issues.ts'
+
+const STATUSES = ['pending', 'created', 'updated', 'exists', 'skipped', 'filtered', 'guarded', 'dryrun', 'error', 'blocked'] as const
+
+/** What of a row's statuses comes with a record that can be patched: `exists` and `skipped` are one that was there and left as it was. */
+const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped']
+
+/**
+ * The field is written when all rows of all flows are, to the record of a row with one of these statuses. `if-absent`: where the record has
+ * no value in it; a checkbox that is not ticked has none.
+ */
+export const Patch = z.strictObject({
+  when: z.array(z.enum(STATUSES)).min(1).default(['created', 'updated']),
+  overwrite: z.enum(['always', 'if-absent']).default('always'),
+})
+export type Patch = z.output<typeof Patch>
+
+/** Of a flow, the mappings whose fields are written with the row itself, and those that wait. */
+export const splitMappings = <M extends Pick<Mapping, 'mode' | 'patch'>>(fields: M[]) => {
+  const used = fields.filter(({mode}) => mode !== 'skip')
+  return {written: used.filter(({patch}) => !patch), patched: used.filter(({patch}) => patch)}
+}
+
+/** What is wrong with the fields that are written later. */
+export const patchIssues = ({fields, match}: Flow, module: DiscoveredModule | undefined): Issue[] => {
+  const {written, patched} = splitMappings(fields)
+  const issues = patched.flatMap(mapping => {
+    const at = fields.indexOf(mapping)
+    const field = module?.fields.find(({apiName}) => apiName === mapping.field)
+    const place = (message: string) => issue(['fields', at, 'patch'], message)
+    return [
+      ...(mapping.patch!.when.some(status => WITH_RECORD.includes(status))
+        ? []
+        : [place(`Only rows with a record can be patched: name one of ${WITH_RECORD.join(', ')}`)]),
+      ...(field?.required ? [place(`A record cannot be created without ${mapping.field}: it is written with the row`)] : []),
+      ...(match?.by.includes(mapping.field) ? [place(`Rows cannot be matched by ${mapping.field}: it is written after them`)] : []),
+    ]
+  })
+  return patched.length > 0 && written.length === 0
+    ? [...issues, issue(['fields'], 'Every field is a patch: rows need one of their own')]
+    : issues
+}

@@ -1,0 +1,53 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Ground = z.object({ground: z.string(), at: z.string()})
+
+/** A digest of all that decides what a check finds, but for the CRM's fields; and what time it is. */
+export const findGround = (db: Db, importNo: number) =>
+  db.one(sql.type(Ground)`
+    select lading_now() as at, md5(jsonb_build_array(
+      i.flows,
+      (select jsonb_agg(jsonb_build_array(s.id, s.version) order by s.source_no) from sources s where s.import_no = i.import_no),
+      (select jsonb_agg(jsonb_build_array(l.id, l.version_no) order by l.id) from libraries l where l.org_id = i.org_id),
+      (select expression_context from org_settings where org_settings.org_id = i.org_id),
+      o.plan_version_id
+    )::text) as ground
+    from imports i join orgs o on o.id = i.org_id where i.import_no = ${importNo}`)
+
+const Check = z.object({
+  no: z.number(),
+  startedAt: z.string(),
+  endedAt: z.string(),
+  rows: z.number(),
+  ground: z.string(),
+  moved: z.boolean(),
+})
+
+/** `moved`: a later discovery found the CRM's modules or fields changed. Null while no check has ended. */
+export const findCheck = (db: Db, {importNo, connector}: {importNo: number; connector: string}) =>
+  db.maybeOne(sql.type(Check)`
+    select check_no as no, started_at as "startedAt", ended_at as "endedAt", rows, ground, exists (
+      select from discoveries d
+      where d.connector_id = ${connector} and d.id > discovery_id
+        and (diff -> 'added' <> '[]' or diff -> 'removed' <> '[]' or diff -> 'changed' <> '[]')
+    ) as moved
+    from checks where import_no = ${importNo}`)
+
+type Ended = {importNo: number; startedAt: string; rows: number; ground: string; discovery: string; problems: readonly object[]}
+
+/** The check before goes with what it found. The caller holds the import. */
+export const replaceCheck = async (tx: Tx, {importNo, startedAt, rows, ground, discovery, problems}: Ended) => {
+  await tx.query(sql.type(z.object({}))`delete from checks where import_no = ${importNo}`)
+  const no = await tx.oneFirst(sql.type(z.object({no: z.number()}))`
+    insert into checks (import_no, started_at, rows, ground, discovery_id)
+    values (${importNo}, ${startedAt}, ${rows}, ${ground}, ${discovery}) returning check_no as no`)
+  await tx.query(sql.type(z.object({}))`
+    insert into check_problems (check_no, place, problem)
+    select ${no}, place, problem from jsonb_array_elements(${sql.jsonb(problems as never)}) with ordinality as t(problem, place)`)
+}
+
+/** `after` is the place the last page ended with; 0 begins. */
+export const listCheckProblems = (db: Db, {check, after, limit}: {check: number; after: number; limit: number}) =>
+  db.any(sql.type(z.object({place: z.number(), problem: z.record(z.string(), z.json())}))`
+    select place, problem from check_problems where check_no = ${check} and place > ${after} order by place limit ${limit}`)

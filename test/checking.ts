@@ -1,0 +1,27 @@
+import {type Org, ok, prepareImport} from './importing.ts'
+
+/** Checks an import to the end of its job; answers the job, and every problem page by page. */
+export const checkImport = async ({call}: Org, path: string, limit = 100) => {
+  const {job} = await ok(call('POST', `${path}/checks`, undefined, {prefer: 'wait=60'}), 200)
+  return {job, ...(await readChecks(call, path, limit))}
+}
+
+export const readChecks = async (call: Org['call'], path: string, limit = 100) => {
+  const problems: any[] = []
+  let checks: any
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: any = await ok(call('GET', `${path}/checks?limit=${limit}${cursor && `&cursor=${cursor}`}`), 200)
+    problems.push(...page.problems)
+    checks = page.checks
+    cursor = page.nextCursor
+  }
+  return {checks, problems}
+}
+
+/** An import of one file, checked. */
+export const checkFile = async (org: Org, csv: string, flow: object | object[]) => {
+  const prepared = await prepareImport(org, {csv, flow})
+  return {...prepared, ...(await checkImport(org, prepared.path))}
+}
+
+export const ofKind = (problems: any[], kind: string) => problems.filter(problem => problem.kind === kind)

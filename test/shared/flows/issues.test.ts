@@ -1,0 +1,114 @@
+import test from 'ava'
+import type {DiscoveredField, DiscoveredModule} from '../../../shared/crm/discovered.ts'
+import {Flow, findIssues} from '../../../shared/flows/flow.ts'
+
+const field = (apiName: string, more: Partial<DiscoveredField> = {}): DiscoveredField => ({
+  ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: 100, decimalPlaces: null, required: false, layoutRequired: false},
+  ...{unique: null, creatable: true, updatable: true, readOnly: false, visible: true, picklist: [], lookup: null, subform: null},
+  ...more,
+})
+const module = (apiName: string, fields: DiscoveredField[], namingField: string | null = 'Name'): DiscoveredModule => ({
+  ...{apiName, label: apiName, singular: apiName, id: '1', kind: 'custom', creatable: true, editable: true, visible: true},
+  ...{subformOf: null, namingField, fields},
+})
+const picklist = [{display: 'Fresh', actual: 'New'}]
+const things = module('Things', [
+  field('Name'),
+  field('Status', {type: 'picklist', picklist}),
+  field('Made', {type: 'date'}),
+  field('At', {type: 'datetime'}),
+  field('Parent', {type: 'lookup', lookup: {module: 'Parents'}}),
+  field('Orphan', {type: 'lookup', lookup: {module: 'Nothing'}}),
+  field('Nameless', {type: 'lookup', lookup: {module: 'Nameless'}}),
+  field('Owner', {type: 'ownerlookup'}),
+  field('Total', {type: 'formula'}),
+  field('Number', {type: 'autonumber'}),
+  field('Sum', {type: 'rollup_summary'}),
+  field('Count', {type: 'integer'}),
+])
+const parents = module('Parents', [field('Name'), field('Notes', {type: 'textarea'})])
+const known = {
+  sources: [{id: 's', columns: ['name', 'last name']}],
+  modules: new Map([things, parents, module('Nameless', [field('Name')], null)].map(one => [one.apiName, one])),
+  libraries: {prices: ['gross']},
+}
+
+const issuesOf = (more: object) => findIssues([Flow.parse({id: 'f', sourceId: 's', module: 'Things', ...more})], known)
+const name = {field: 'Name', mode: 'column', source: 'name'}
+const filling = (mapping: object) => issuesOf({fields: [name, mapping]})
+
+const fits: Record<string, object> = {
+  'an expression over the row, the context, helpers and a library': {
+    field: 'Count',
+    mode: 'expression',
+    transform: 'prices.gross(row["last name"].length) + context.rate + helpers.number(row.name)',
+  },
+  'a transform over its own column': {field: 'Count', mode: 'column', source: 'name', transform: 'value.length'},
+  'a search by the naming field': {field: 'Parent', mode: 'search', source: 'name'},
+  'a search by an expression alone': {
+    field: 'Parent',
+    mode: 'search',
+    searchExpression: 'row.name + row["last name"]',
+    searchMethod: 'word',
+  },
+  'a user by e-mail': {field: 'Owner', mode: 'static', staticValue: 'ana@example.org'},
+  'a user searched by name': {field: 'Owner', mode: 'search', source: 'name', searchField: 'full_name'},
+  'a format': {field: 'Made', mode: 'column', source: 'name', format: 'dd/MM/yyyy'},
+  'a zone': {field: 'At', mode: 'column', source: 'name', zone: 'Europe/Berlin'},
+  'words for a picklist': {field: 'Status', mode: 'column', source: 'name', picklist: 'map', map: {neu: 'Fresh', offen: 'New'}},
+  'a computed field that is skipped': {field: 'Total', mode: 'skip', source: 'nothing', transform: '}'},
+}
+for (const [what, mapping] of Object.entries(fits)) test(`${what} fits`, t => t.deepEqual(filling(mapping), []))
+
+const wrong: Record<string, [mapping: object, path: string, place?: [number, number]]> = {
+  'an expression mapping without an expression': [{field: 'Count', mode: 'expression'}, 'transform'],
+  'an expression that does not parse': [{field: 'Count', mode: 'expression', transform: '1 +\n  * 2'}, 'transform', [2, 3]],
+  'a column the file has not': [{field: 'Count', mode: 'expression', transform: 'row.name +\nrow.nmae'}, 'transform', [2, 5]],
+  'a column the file has not, in brackets': [{field: 'Count', mode: 'expression', transform: 'row["first"]'}, 'transform', [1, 5]],
+  'a library nobody published': [{field: 'Count', mode: 'expression', transform: 'rates.net(1)'}, 'transform', [1, 1]],
+  'a function the library has not': [{field: 'Count', mode: 'expression', transform: 'prices.net(1)'}, 'transform', [1, 8]],
+  'the value of no column': [{field: 'Count', mode: 'expression', transform: 'value.length'}, 'transform'],
+  'a transform of a column that is not there': [{field: 'Count', mode: 'column', source: 'nmae', transform: 'value'}, 'source'],
+  'a search of what is no link': [{field: 'Count', mode: 'search', source: 'name'}, 'mode'],
+  'a search without a value': [{field: 'Parent', mode: 'search'}, 'source'],
+  'a search in a module that was not discovered': [{field: 'Orphan', mode: 'search', source: 'name'}, 'field'],
+  'a search in a module without a naming field': [{field: 'Nameless', mode: 'search', source: 'name'}, 'searchField'],
+  'a search field that is not there': [{field: 'Parent', mode: 'search', source: 'name', searchField: 'Code'}, 'searchField'],
+  'a search field that cannot be searched': [{field: 'Parent', mode: 'search', source: 'name', searchField: 'Notes'}, 'searchField'],
+  'a search expression that does not parse': [{field: 'Parent', mode: 'search', searchExpression: 'row.'}, 'searchExpression', [1, 5]],
+  'a user searched by what users have not': [{field: 'Owner', mode: 'search', source: 'name', searchField: 'Name'}, 'searchField'],
+  'a user searched by word': [{field: 'Owner', mode: 'search', source: 'name', searchMethod: 'word'}, 'searchMethod'],
+  'a user somebody would be asked about': [{field: 'Owner', mode: 'search', source: 'name', onMany: 'ask'}, 'onMany'],
+  'a static value the field does not take': [{field: 'Count', mode: 'static', staticValue: 'many'}, 'staticValue'],
+  'a format that is none': [{field: 'Made', mode: 'column', source: 'name', format: 'DD.MM.YYYY'}, 'format'],
+  'a format of what is no date': [{field: 'Count', mode: 'column', source: 'name', format: 'dd.MM.yyyy'}, 'format'],
+  'a zone nobody knows': [{field: 'At', mode: 'column', source: 'name', zone: 'Berlin'}, 'zone'],
+  'a zone of a day': [{field: 'Made', mode: 'column', source: 'name', zone: 'Europe/Berlin'}, 'zone'],
+  'a picklist rule for what has no picklist': [{field: 'Count', mode: 'column', source: 'name', picklist: 'pass'}, 'picklist'],
+  'a map of words that is missing': [{field: 'Status', mode: 'column', source: 'name', picklist: 'map'}, 'map'],
+  'a map that is not read': [{field: 'Status', mode: 'column', source: 'name', map: {neu: 'New'}}, 'map'],
+  'a word that stands for nothing': [{field: 'Status', mode: 'column', source: 'name', picklist: 'map', map: {neu: 'Neu'}}, 'map.neu'],
+  'a formula': [{field: 'Total', mode: 'column', source: 'name'}, 'field'],
+  'an automatic number': [{field: 'Number', mode: 'static', staticValue: '1'}, 'field'],
+  'a rollup': [{field: 'Sum', mode: 'expression', transform: '1'}, 'field'],
+}
+for (const [what, [mapping, path, place]] of Object.entries(wrong)) {
+  test(`${what} is one issue, at ${path}`, t => {
+    const [found, ...more] = filling(mapping)
+    t.deepEqual(more, [])
+    t.is(found!.path.join('.'), `0.fields.1.${path}`)
+    t.deepEqual(found!.line === undefined ? undefined : [found!.line, found!.column], place)
+  })
+}
+
+test('a filter and a guard are held to the same, and have no value', t => {
+  t.deepEqual(issuesOf({fields: [name], filter: 'row.name', guard: '!row["last name"]'}), [])
+  const found = issuesOf({fields: [name], filter: 'row.Name', guard: 'value'})
+  t.deepEqual(
+    found.map(({path, line, column}) => [path.join('.'), line, column]),
+    [
+      ['0.filter', 1, 5],
+      ['0.guard', undefined, undefined],
+    ],
+  )
+})

@@ -1,0 +1,45 @@
+import test from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {accountRows, accounts, openOrg, readLog, runImport} from '../importing.ts'
+import {assertAccounted} from '../oracle.ts'
+import {startS3} from '../simulators/s3.ts'
+import {until} from '../until.ts'
+import {world} from '../world.ts'
+
+const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: 'secret', region: 'us-east-1'}
+
+test('with a bucket configured, files and records go there and are read from there', async t => {
+  const s3 = await startS3(account)
+  t.teardown(s3.stop)
+  const environment = {
+    ...{
+      S3_BUCKET: account.bucket,
+      S3_ENDPOINT: s3.url,
+      S3_ACCESS_KEY_ID: account.accessKeyId,
+      S3_SECRET_ACCESS_KEY: account.secretAccessKey,
+    },
+    LEASE_SECONDS: '1',
+  }
+  const here = await world(t, {workers: ['imports', 'discovery', 'archive'], environment})
+  const org = await openOrg(here)
+  const {run, path} = await runImport(org, {csv: accountRows(150), flow: accounts})
+  const standing = () => here.db.oneFirst(sql.type(z.object({archived: z.boolean()}))`select archived from runs where id = ${run.id}`)
+  await until(standing, Boolean)
+  t.deepEqual(
+    [...s3.objects.keys()]
+      .map(key =>
+        key
+          .replace(org.org, 'org')
+          .replace(/imp_\w+|src_\w+|run_\w+/g, 'id')
+          .replace(/-\w{8}(-\w{4}){3}-\w{12}/, ''),
+      )
+      .toSorted(),
+    ['org/id/id', 'org/runs/id/0-1.ndjson.gz', 'org/runs/id/1-1.ndjson.gz'],
+  )
+  await assertAccounted(here, {org, path, run, rows: 150})
+  t.is((await readLog(org.call, `${path}/runs/${run.id}`, 40)).length, 150)
+  s3.faults.push({method: 'HEAD', times: 100, action: {status: 503}}, {method: 'GET', times: 100, action: {status: 503}})
+  const answer = await org.call('GET', `${path}/runs/${run.id}/records`)
+  t.deepEqual([answer.status, answer.body.code, answer.headers.get('retry-after')], [503, 'RECORDS_MOVING', '60'])
+})

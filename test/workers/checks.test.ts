@@ -1,0 +1,270 @@
+import test, {type ExecutionContext} from 'ava'
+import {sql} from '../../sql/database.ts'
+import {checkFile, checkImport, ofKind, readChecks} from '../checking.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport} from '../importing.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['checks', 'discovery']})
+  org = await openOrg(here)
+})
+
+const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
+const orders = (...fields: object[]) => ({module: 'Orders', fields: [column('Name', 'name'), ...fields]})
+/** As many as said, each with what is said of it. */
+const assertLike = (t: ExecutionContext, problems: any[], expected: object[]) => {
+  t.is(problems.length, expected.length, JSON.stringify(problems))
+  for (const [at, one] of expected.entries()) t.like(problems[at], one)
+}
+const kindsOf = (problems: any[]) => problems.map(({severity, kind}) => `${severity} ${kind}`)
+
+test.serial('a file that fits is clean, and the CRM is asked nothing', async t => {
+  const calls = here.crm.journal().length
+  const {job, checks, problems, path} = await checkFile(org, accountRows(1_200), accounts)
+  t.deepEqual(problems, [])
+  t.like(job, {name: 'import.check', state: 'done', result: {rows: 1_200, errors: 0, warnings: 0}})
+  t.deepEqual(job.progress, {done: 1_200, total: 1_200, unit: 'rows'})
+  t.like(checks, {state: 'done', rows: 1_200, stale: false})
+  t.true(checks.startedAt <= checks.endedAt)
+  t.is(here.crm.journal().length, calls)
+  t.is((await ok(org.call('GET', path), 200)).import.state, 'ready')
+})
+
+test.serial('before the first check there is none, and without Prefer a check is a job to look at', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(1), flow: accounts})
+  t.deepEqual(await ok(org.call('GET', `${path}/checks`), 200), {
+    checks: {state: 'none', startedAt: null, endedAt: null, rows: null, stale: false},
+    problems: [],
+    nextCursor: null,
+  })
+  const {job} = await ok(org.call('POST', `${path}/checks`), 202)
+  t.is(job.name, 'import.check')
+})
+
+test.serial('every field of a row that cannot be filled, by code, with rows and the cells as the file has them', async t => {
+  const csv =
+    'name,short,status,qty,mail,day\n' +
+    'Good,ok,New,1,a@b.example,2026-01-02\n' +
+    `One,${'x'.repeat(11)},Odd,many,nobody,soon\n` +
+    ` Two ,${'y'.repeat(12)}, odd ,1,a@b.example,2026-01-02\n`
+  const {path, source} = await prepareImport(org, {
+    csv,
+    flow: orders(
+      column('Short', 'short'),
+      column('Status', 'status'),
+      column('Quantity', 'qty'),
+      column('Contact_Email', 'mail'),
+      column('Order_Date', 'day'),
+    ),
+  })
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: [{step: 'trim'}]}), 200)
+  const {problems, checks} = await checkImport(org, path)
+  t.deepEqual(kindsOf(problems), [
+    'error invalid_value',
+    'error invalid_value',
+    'error invalid_value',
+    'error too_long',
+    'error not_in_picklist',
+  ])
+  t.deepEqual(
+    problems.map(({field}) => field),
+    ['Contact_Email', 'Order_Date', 'Quantity', 'Short', 'Status'],
+  )
+  const [tooLong] = ofKind(problems, 'too_long')
+  t.like(tooLong, {source: source.id, flow: 'f', module: 'Orders', column: 'short', count: 2, rows: [2, 3], place: null})
+  t.deepEqual(tooLong.samples, ['x'.repeat(11), 'y'.repeat(12)])
+  t.is(tooLong.message, 'Short takes at most 10 characters; this cell has 11')
+  t.deepEqual(ofKind(problems, 'not_in_picklist')[0].samples, ['Odd', ' odd '])
+  t.true(problems.every(({fix}) => fix.length > 10))
+  t.is(checks.rows, 3)
+})
+
+test.serial('the first twenty rows and five cells, and all of them counted', async t => {
+  const rows = Array.from({length: 1_300}, (_, n) => `Order ${n},${n % 2 ? n : `no ${n}`}`)
+  const {problems} = await checkFile(org, `name,qty\n${rows.join('\n')}\n`, orders(column('Quantity', 'qty')))
+  t.is(problems.length, 1)
+  t.like(problems[0], {kind: 'invalid_value', count: 650, samples: ['no 0', 'no 2', 'no 4', 'no 6', 'no 8']})
+  t.deepEqual(
+    problems[0].rows,
+    Array.from({length: 20}, (_, n) => 2 * n + 1),
+  )
+})
+
+test.serial('ragged and empty rows fail; struck, filtered and guarded ones are told', async t => {
+  const csv = 'name,qty\nA,1\nB\n,\nC,3\nD,4\nE,5\n'
+  const {path, source} = await prepareImport(org, {
+    csv,
+    flow: {...orders(column('Quantity', 'qty')), filter: 'row.name !== "D"', guard: 'row.name !== "E"'},
+  })
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: [{step: 'strikeRows', rows: [{from: 4, to: 4}]}]}), 200)
+  const {problems} = await checkImport(org, path)
+  t.deepEqual(
+    problems.map(({severity, kind, rows, count}) => [severity, kind, rows, count]),
+    [
+      ['error', 'empty', [3], 1],
+      ['error', 'ragged', [2], 1],
+      ['info', 'struck', [4], 1],
+      ['info', 'filtered', [5], 1],
+      ['info', 'guarded', [6], 1],
+    ],
+  )
+})
+
+test.serial('required fields: for certain where a record is made, perhaps where one may be found', async t => {
+  const csv = 'name,code\n,c-1\nB,c-2\n\\N,c-3\n'
+  const made = await checkFile(org, csv, orders(column('Code', 'code')))
+  assertLike(t, made.problems, [{severity: 'error', kind: 'required', field: 'Name', column: 'name', count: 2, rows: [1, 3]}])
+  const met = await checkFile(org, csv, {...orders(column('Code', 'code')), match: {by: ['Code']}})
+  assertLike(t, met.problems, [
+    {severity: 'error', kind: 'required', rows: [3]},
+    {severity: 'warning', kind: 'required', rows: [1]},
+  ])
+})
+
+test.serial('values that come twice where the CRM takes each once; rows that match alike', async t => {
+  const csv = 'name,code,ref\nA,c-1,r-1\nB,c-2,r-2\nC,C-1 ,r-3\nD,c-3,r-1\nE,,\nF,,\n'
+  const plain = await checkFile(org, csv, orders(column('Code', 'code'), column('Reference', 'ref')))
+  assertLike(t, plain.problems, [
+    {severity: 'error', kind: 'duplicate_value', field: 'Code', column: 'code', count: 1, rows: [3], samples: ['C-1 ']},
+    {severity: 'error', kind: 'duplicate_value', field: 'Reference', rows: [4], samples: ['r-1']},
+  ])
+  t.regex(plain.problems[0].message, /row 1\b/)
+  const matched = await checkFile(org, csv, {...orders(column('Code', 'code'), column('Reference', 'ref')), match: {by: ['Code']}})
+  assertLike(t, matched.problems, [
+    {severity: 'error', kind: 'duplicate_value', field: 'Reference', rows: [4]},
+    {severity: 'warning', kind: 'duplicate_match', field: 'Code', rows: [3]},
+  ])
+  const twice = orders(column('Code', 'code'))
+  const {problems} = await checkFile(org, 'name,code\nA,c-1\n', [twice, twice])
+  assertLike(t, problems, [{severity: 'warning', kind: 'duplicate_value', flow: 'f2', rows: [1]}])
+})
+
+test.serial('expressions by code, with line and column in their own source', async t => {
+  const csv = 'name,qty\nA,1\nB,x\nC,y\n'
+  const transform = 'value === "x" ? row.name.nothing.at :\n value === "y" ? value.nothing() : 1'
+  const {problems} = await checkFile(org, csv, orders(column('Quantity', 'qty', {transform})))
+  t.deepEqual(kindsOf(problems), ['error expression_thrown', 'error expression_thrown'])
+  t.deepEqual(
+    problems.map(({rows, place, samples}) => [rows[0], place.line, samples[0]]),
+    [
+      [2, 1, 'x'],
+      [3, 2, 'y'],
+    ],
+  )
+  const guarded = await checkFile(org, csv, {...orders(), guard: 'row.qty.nothing.at'})
+  assertLike(t, guarded.problems, [{kind: 'expression_thrown', field: null, count: 3, rows: [1, 2, 3], place: {line: 1}}])
+})
+
+test.serial('columns that can be read in several ways, where something is read out of them', async t => {
+  const csv = 'name,day,zip\nA,01.02.2026,0123\nB,03.04.2026,0456\n'
+  const {problems, path, source} = await checkFile(org, csv, orders(column('Order_Date', 'day'), column('Short', 'zip')))
+  t.deepEqual(
+    problems.map(({severity, kind, column, field, count}) => [severity, kind, column, field, count]),
+    [
+      ['error', 'invalid_value', 'day', 'Order_Date', 2],
+      ['warning', 'ambiguous', 'day', null, 1],
+      ['info', 'ambiguous', 'zip', null, 1],
+    ],
+  )
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {choices: {day: {dateOrder: 'dmy'}, zip: {as: 'text'}}}), 200)
+  t.true((await readChecks(org.call, path)).checks.stale)
+  t.deepEqual((await checkImport(org, path)).problems, [])
+})
+
+test.serial('flows that no longer fit: each issue of its kind, and the other flows are read all the same', async t => {
+  here.crm.addField('example', 'Orders', {name: 'Passing', type: 'text', length: 20})
+  const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  await discover()
+  const flows = [orders(column('Short', 'short')), orders(column('Passing', 'short')), orders(column('Quantity', 'qty'))]
+  const {path, source} = await prepareImport(org, {csv: 'name,short,qty\nA,b,c\n', flow: flows})
+  await checkImport(org, path)
+  t.false((await readChecks(org.call, path)).checks.stale)
+  await discover()
+  t.false((await readChecks(org.call, path)).checks.stale, 'nothing changed in the CRM')
+  here.crm.dropField('example', 'Orders', 'Passing')
+  await discover()
+  t.true((await readChecks(org.call, path)).checks.stale)
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: []}), 200)
+  const {problems, checks} = await checkImport(org, path)
+  assertLike(
+    t,
+    problems,
+    [
+      {kind: 'invalid_value', flow: 'f3', field: 'Quantity', rows: [1]},
+      {kind: 'field_missing', flow: 'f2', field: 'Passing', rows: [], count: 1},
+    ].sort((a, b) => (a.field < b.field ? -1 : 1)),
+  )
+  t.like(checks, {rows: 2, stale: false})
+  await ok(org.call('DELETE', `${path}/sources/${source.id}`), 200)
+  t.true((await readChecks(org.call, path)).checks.stale)
+  t.deepEqual(kindsOf((await checkImport(org, path)).problems), Array(3).fill('error source_missing'))
+})
+
+test.serial('columns that are gone, and fields the CRM fills itself', async t => {
+  const {path, source} = await prepareImport(org, {csv: 'a,name,qty\n1,A,2\n', flow: orders(column('Quantity', 'qty'))})
+  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {reader: {headerRow: false}}), 200)
+  assertLike(t, (await checkImport(org, path)).problems, [
+    {kind: 'column_missing', field: 'Name', column: 'name'},
+    {kind: 'column_missing', field: 'Quantity', column: 'qty'},
+  ])
+})
+
+test.serial('more rows than the plan lets one run write', async t => {
+  await here.db.query(sql.unsafe`
+    insert into plan_versions (id, key, version, limits)
+    select 'small.1', 'small', 1, limits || '{"rowsPerRun": 2}' from plan_versions where id = 'free.1'`)
+  await here.db.query(sql.unsafe`update orgs set plan_version_id = 'small.1' where id = ${org.org}`)
+  const {problems} = await checkFile(org, accountRows(5), accounts)
+  await here.db.query(sql.unsafe`update orgs set plan_version_id = 'free.1' where id = ${org.org}`)
+  assertLike(t, problems, [{severity: 'warning', kind: 'limit', count: 3, source: null, flow: null}])
+})
+
+test.serial('page by page in one order; a cursor ends with the check it is of', async t => {
+  const {path} = await prepareImport(org, {
+    csv: 'name,qty,mail\nA,x,y\n,x,y\n',
+    flow: [1, 2, 3].map(() => orders(column('Quantity', 'qty'), column('Contact_Email', 'mail'))),
+  })
+  const {problems} = await checkImport(org, path, 2)
+  t.is(problems.length, 9)
+  t.deepEqual(problems, (await readChecks(org.call, path, 500)).problems)
+  const {nextCursor} = await ok(org.call('GET', `${path}/checks?limit=2`), 200)
+  await checkImport(org, path)
+  t.is((await ok(org.call('GET', `${path}/checks?cursor=${nextCursor}`), 400)).code, 'INVALID_CURSOR')
+})
+
+test.serial('a file that is gone, and an import that is', async t => {
+  const gone = await prepareImport(org, {csv: accountRows(3), flow: accounts})
+  const key = await here.db.oneFirst(sql.unsafe`select file_key from sources where id = ${gone.source.id}`)
+  await here.storage.remove(key as string)
+  assertLike(t, (await checkImport(org, gone.path)).problems, [{severity: 'error', kind: 'file_gone', source: gone.source.id, flow: 'f'}])
+
+  const {path} = await prepareImport(org, {csv: accountRows(200_000), flow: accounts})
+  const {job} = await ok(org.call('POST', `${path}/checks`), 202)
+  await here.db.query(sql.unsafe`delete from imports where id = ${path.split('/').at(-1)!}`)
+  const ended = await ok(org.call('GET', `/orgs/${org.org}/jobs/${job.id}`), 200)
+  t.truthy(ended.job ?? ended)
+  const state = await waitFor(`/orgs/${org.org}/jobs/${job.id}`)
+  t.like(state, {state: 'refused', error: {code: 'IMPORT_NOT_FOUND'}})
+})
+
+const waitFor = async (path: string) => {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; ) {
+    const {body} = await org.call('GET', path)
+    const job = body.job ?? body
+    if (!['queued', 'running'].includes(job.state)) return job
+  }
+  throw new Error('The job did not end')
+}
+
+test.serial('not before there are flows, and nothing of another org', async t => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {connectorId: org.connector}), 201)
+  t.is((await ok(org.call('POST', `/orgs/${org.org}/imports/${made.id}/checks`), 409)).code, 'NOT_READY')
+  const other = await openOrg(here, 'zoe@other.example')
+  const {path} = await checkFile(org, 'name\n\\N\n', orders())
+  const id = path.split('/').at(-1)
+  for (const method of ['GET', 'POST'] as const)
+    t.is((await ok(other.call(method, `/orgs/${other.org}/imports/${id}/checks`), 404)).code, 'IMPORT_NOT_FOUND')
+})

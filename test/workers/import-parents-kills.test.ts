@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import type {ChildProcess} from 'node:child_process'
+import {once} from 'node:events'
+import test from 'ava'
+import {ok, openOrg, readLog, untilEnded, untilRun} from '../importing.ts'
+import {assertLinked, column, companies, prepareFiles} from '../linking.ts'
+import {endWorker, startWorker as startProcess} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+
+test.afterEach.always(async () => {
+  await Promise.all(started.splice(0).map(endWorker))
+  here.crm.faults.clear()
+})
+
+const startWorker = (environment: Record<string, string> = {}) => {
+  const worker = startProcess(here.config, environment)
+  started.push(worker)
+  return worker
+}
+
+const [parents, children] = [1_000, 5_000]
+/** Every parent has five children, and no two of them stand together. */
+const parentOf = (child: number) => ((child * 7) % parents) + 1
+
+const orders = {
+  ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
+  fields: [column('Name', 'name'), column('Code', 'code')],
+  parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
+}
+
+const filesOf = (mark: string) => ({
+  companies: `name,number\n${Array.from({length: parents}, (_, n) => `Company ${n + 1},${mark}${n + 1}`).join('\n')}\n`,
+  orders: `name,code,company\n${Array.from({length: children}, (_, n) => `Order,${mark}${n + 1},${mark}${parentOf(n + 1)}`).join('\n')}\n`,
+})
+
+const begin = async (files: Record<string, string>, flows: Parameters<typeof prepareFiles>[2]) => {
+  const {path} = await prepareFiles(org, files, flows)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return `${path}/runs/${run.id}`
+}
+
+const assertFamilies = async (mark: string, runPath: string) => {
+  const run = await untilEnded(org.call, runPath, 120)
+  const log = await readLog(org.call, runPath)
+  await assertLinked(here, {run, log, rows: {companies: parents, orders: children}})
+  assert.deepEqual([run.counts.Accounts.created, run.counts.Orders.created, run.rowsWritten], [parents, children, parents + children])
+  const accounts = new Map(mine('Accounts', 'Account_Number', mark).map(({id, Account_Number}) => [Account_Number, id]))
+  const made = mine('Orders', 'Code', mark)
+  assert.deepEqual([accounts.size, made.length, new Set(made.map(({Code}) => Code)).size], [parents, children, children], 'nothing twice')
+  for (const {Code, Account} of made) {
+    const number = parentOf(Number(Code.slice(mark.length)))
+    assert.equal(Account?.id, accounts.get(`${mark}${number}`), `the parent of order ${Code}`)
+  }
+}
+
+const mine = (module: string, field: string, mark: string): any[] =>
+  here.crm.records('example', module).filter(record => String(record[field]).startsWith(mark))
+
+test.serial('a thousand parents and their children, with a worker killed at every stage', async t => {
+  const mark = 'Fam-'
+  const runPath = await begin(filesOf(mark), [companies(), orders])
+  for (const point of ['in_index', 'before_settle:3', 'after_intent:12', 'after_send:14', 'before_settle:9']) {
+    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL', point)
+  }
+  startWorker()
+  await assertFamilies(mark, runPath)
+})
+
+test.serial('workers killed at any moment: every child is linked to the right parent', async t => {
+  const mark = 'Any-'
+  const runPath = await begin(filesOf(mark), [companies(), orders])
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/'}, times: 1_000, action: {type: 'slow', ms: 100, when: 'after'}})
+  for (let kill = 1; kill <= 4; kill++) {
+    const worker = startWorker()
+    await untilRun(org.call, runPath, run => run.state === 'ended' || run.progress.done >= kill * 1_100)
+    await endWorker(worker)
+  }
+  startWorker()
+  await assertFamilies(mark, runPath)
+  t.pass()
+})
+
+test.serial('rows that wait for rows of their own flow, with workers killed', async t => {
+  const mark = 'Own-'
+  const rows = 600
+  // A heap: row n belongs to row n / 2.
+  const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${mark}${n + 1},${n ? `${mark}${Math.floor((n + 1) / 2)}` : ''}`)
+  const parent = {field: 'Parent_Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'of'}}
+  const runPath = await begin({companies: `name,number,of\n${lines.join('\n')}\n`}, [companies({parent})])
+  for (const point of ['after_send:3', 'before_settle:4', 'after_intent:4']) {
+    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL', point)
+  }
+  startWorker()
+  const run = await untilEnded(org.call, runPath)
+  await assertLinked(here, {run, log: await readLog(org.call, runPath), rows: {companies: rows}})
+  const made = new Map(mine('Accounts', 'Account_Number', mark).map(record => [Number(record.Account_Number.slice(mark.length)), record]))
+  t.deepEqual([run.counts.Accounts.created, made.size], [rows, rows])
+  for (const [number, {Parent_Account}] of made) t.is(Parent_Account?.id, made.get(Math.floor(number / 2))?.id, `the parent of ${number}`)
+})

@@ -1,0 +1,126 @@
+import type {ChildProcess} from 'node:child_process'
+import {once} from 'node:events'
+import test from 'ava'
+import {sql} from '../../sql/database.ts'
+import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
+import {assertLinked, column, companies, prepareFiles} from '../linking.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker as startProcess} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+const started: ChildProcess[] = []
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+
+test.afterEach.always(async () => {
+  await Promise.all(started.splice(0).map(endWorker))
+  here.crm.faults.clear()
+})
+
+const startWorker = (environment: Record<string, string> = {}) => {
+  const worker = startProcess(here.config, environment)
+  started.push(worker)
+  return worker
+}
+
+const rows = 600
+const puts = {method: 'PUT', path: '/crm/v8/Orders'}
+
+/** Orders before the accounts they belong to, a field of theirs written only where it is absent. */
+const flows = (overwrite: string) => [
+  {
+    ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
+    fields: [column('Name', 'name'), column('Code', 'code'), column('Short', 'short', {patch: {overwrite}})],
+    parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
+  },
+  companies(),
+]
+
+const begin = async (mark: string, overwrite: string) => {
+  const lines = (of: (n: number) => string) => Array.from({length: rows}, (_, n) => of(n + 1)).join('\n')
+  const files = {
+    orders: `name,code,company,short\n${lines(n => `Order,${mark}${n},${mark}${rows + 1 - n},s${n}`)}\n`,
+    companies: `name,number\n${lines(n => `Company ${n},${mark}${n}`)}\n`,
+  }
+  const {path} = await prepareFiles(org, files, flows(overwrite))
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return `${path}/runs/${run.id}`
+}
+
+type T = {deepEqual(a: unknown, b: unknown, message?: string): void; is(a: unknown, b: unknown, message?: string): void}
+
+/** Every order has its account and its short text, whatever happened; nothing was made twice, and patches counted nothing. */
+const assertPatched = async (t: T, mark: string, runPath: string) => {
+  const run = await untilEnded(org.call, runPath, 120)
+  const log = await readLog(org.call, runPath)
+  await assertLinked(here, {run, log, rows: {orders: rows, companies: rows}})
+  t.deepEqual([run.counts.Orders.created, run.counts.Accounts.created, run.rowsWritten], [rows, rows, 2 * rows])
+  const mine = (module: string, field: string): any[] =>
+    here.crm.records('example', module).filter(record => String(record[field]).startsWith(mark))
+  const accounts = new Map(mine('Accounts', 'Account_Number').map(({id, Account_Number}) => [Account_Number, id]))
+  const made = mine('Orders', 'Code')
+  t.deepEqual([made.length, accounts.size], [rows, rows])
+  for (const {Code, Account, Short} of made) {
+    const number = Number(Code.slice(mark.length))
+    t.deepEqual([Account?.id, Short], [accounts.get(`${mark}${rows + 1 - number}`), `s${number}`], Code)
+  }
+  return log.filter(({phase}) => phase === 'patch')
+}
+
+test.serial('killed in every pass: patches go on at the mark, and each row is patched', async t => {
+  const mark = 'Pk-'
+  const runPath = await begin(mark, 'always')
+  for (const point of ['after_send:3', 'after_intent:12', 'after_intent:2', 'after_send:2', 'before_settle:2']) {
+    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL', point)
+  }
+  startWorker()
+  const patches = await assertPatched(t, mark, runPath)
+  t.true(patches.some(({outcome}) => outcome === 'unanswered'))
+  t.true(patches.filter(({outcome}) => outcome === 'updated').length === rows, 'none is patched twice that was answered')
+})
+
+test.serial('killed after a patch was sent that fills only what is absent: what it filled is left as it is', async t => {
+  const mark = 'Pa-'
+  const runPath = await begin(mark, 'if-absent')
+  here.crm.faults.add({match: {...puts, nth: 2}, times: 1, action: {type: 'hold', when: 'after'}})
+  const worker = startWorker()
+  await until(
+    async () => here.crm.held(),
+    held => held > 0,
+  )
+  await endWorker(worker)
+  here.crm.release()
+  startWorker()
+  const patches = await assertPatched(t, mark, runPath)
+  t.true(patches.some(({outcome}) => outcome === 'unanswered'))
+  t.true(
+    patches.every(({outcome}) => ['unanswered', 'updated'].includes(outcome)),
+    'the link is written in any case',
+  )
+})
+
+test.serial("the database's back ends are terminated while rows are patched", async t => {
+  const mark = 'Pb-'
+  const runPath = await begin(mark, 'always')
+  here.crm.faults.add({match: puts, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
+  startWorker()
+  for (let kill = 0; kill < 2; kill++) {
+    const seen = here.crm.journal(puts).length
+    await until(
+      async () => here.crm.journal(puts).length,
+      count => count > seen,
+      30_000,
+    )
+    await here.db.query(
+      sql.unsafe`
+        select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+    )
+  }
+  await assertPatched(t, mark, runPath)
+})

@@ -1,0 +1,11 @@
+import {Refusal} from '../shared/errors.ts'
+import {checkImport as job} from '../shared/jobs.ts'
+import {isOpenOrg} from '../sql/orgs.ts'
+import {checkImport} from './checks/check.ts'
+import {worker} from './worker.ts'
+
+/** Two at once: one reads while the other's expressions run in their own thread. */
+export default worker(job, {concurrency: 2}, async ({org, import: importId}, work) => {
+  if (!(await isOpenOrg(work.db, org))) throw new Refusal('ORG_CLOSED', 'This org is closed')
+  return checkImport(work, {org, importId})
+})

@@ -1,0 +1,52 @@
+import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
+import type {Flow, Issue} from '../../shared/flows/flow.ts'
+import type {SnapshotSource} from '../../shared/flows/snapshot.ts'
+import type {Findings} from './findings.ts'
+
+type Known = {sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
+
+/** What keeps flows from being run at all. Answers the flows that nothing keeps. */
+export const noteIssues = (findings: Findings, flows: Flow[], issues: Issue[], known: Known): Flow[] => {
+  for (const {path, message, line, column} of issues) {
+    const flow = flows[path[0] as number]!
+    const mapping = path[1] === 'fields' ? flow.fields[path[2] as number] : undefined
+    const source = known.sources.find(({id}) => id === flow.sourceId) ?? null
+    const place = line === undefined || column === undefined ? null : {line, column}
+    const kind = kindOf(path.slice(1), {flow, module: known.modules.get(flow.module), isExpression: place !== null})
+    const spot = {severity: 'error' as const, kind, source, flow: flow.id, module: flow.module, place}
+    findings.note({...spot, field: mapping?.field ?? fieldOf(flow, path.slice(1)), column: mapping?.source ?? null}, {message})
+  }
+  const broken = new Set(issues.map(({path}) => flows[path[0] as number]!.id))
+  for (let left = flows.length; left > 0; left--) for (const flow of flows) if (isOrphan(flow, broken)) noteOrphan(findings, flow, broken)
+  return flows.filter(({id}) => !broken.has(id))
+}
+
+/** Its rows belong to those of a flow that cannot be read. */
+const isOrphan = ({id, parent}: Flow, broken: Set<string>) => parent !== undefined && broken.has(parent.flow) && !broken.has(id)
+
+const noteOrphan = (findings: Findings, {id, module, parent}: Flow, broken: Set<string>) => {
+  broken.add(id)
+  findings.note(
+    {severity: 'error', kind: 'parent_flow', flow: id, module},
+    {message: `Its rows belong to those of flow ${parent!.flow}, which does not fit`},
+  )
+}
+
+type About = {flow: Flow; module: DiscoveredModule | undefined; isExpression: boolean}
+
+const kindOf = ([first, at, last]: Issue['path'], {flow, module, isExpression}: About): string => {
+  if (isExpression) return 'expression_syntax'
+  if (first === 'sourceId') return 'source_missing'
+  if (first === 'module') return module ? 'read_only' : 'module_missing'
+  if (first === 'fields' && at === undefined) return 'required'
+  if (last === 'source') return 'column_missing'
+  if (first !== 'fields' || last !== 'field') return 'flow'
+  const field = module?.fields.find(({apiName}) => apiName === flow.fields[at as number]!.field)
+  if (!field) return 'field_missing'
+  return field.readOnly || !field.creatable ? 'read_only' : 'flow'
+}
+
+const fieldOf = ({match, parent}: Flow, [first, , at]: Issue['path']) => {
+  if (first === 'parent') return parent?.field ?? null
+  return first === 'match' ? (match?.by[at as number] ?? null) : null
+}

@@ -1,0 +1,145 @@
+import {hash, randomUUID} from 'node:crypto'
+import {type FileHandle, open, rm} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+
+/** A key of one row. Keys meet within their `group`; of one that met another `slot` says what it was the key of. */
+export type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
+/** Rows that meet with one `identity` are one record's. */
+export type Repeat = {row: number; slot: number; earlier: {row: number; slot: number}; isSame: boolean}
+
+const words = 10
+const keyBytes = words * 4
+/** Keys whose first ones are looked at together, in memory: 10 MB at most. */
+const keysTogether = 100_000
+const [fewestBuffered, mostBuffered] = [100, 6_000]
+/** For the keys that wait to be written, over all parts. */
+const bufferedBytes = 8 * 1024 ** 2
+/** 2 GB of temporary disk. */
+const mostKeys = 50_000_000
+
+type Part = {buffer: Uint32Array; used: number; extents: {at: number; bytes: number}[]}
+
+/**
+ * Finds keys that come twice among at most 50,000,000, exactly but for digests of 128 bits that fall together. Keys go to disk by parts of
+ * their digests, 40 bytes each, in a file without a name that ends with the process; each part is then read by itself. So memory stays at
+ * 20 MB or less whatever the number of rows: 8 MB while keys are added, the distinct keys of one part after.
+ */
+export const openRepeats = (expected: number, {limit = mostKeys, directory = tmpdir()} = {}) => {
+  const count = Math.max(1, Math.ceil(Math.min(expected, limit) / keysTogether))
+  const size = Math.min(mostBuffered, Math.max(fewestBuffered, Math.floor(bufferedBytes / count / keyBytes)))
+  const parts = Array.from({length: count}, (): Part => ({buffer: new Uint32Array(size * words), used: 0, extents: []}))
+  const full: Part[] = []
+  let file: FileHandle | null = null
+  let [added, left, bytes] = [0, 0, 0]
+
+  const add = ({group, slot, row, digest, identity}: Key): void => {
+    if (added >= limit) return void left++
+    added++
+    const first = digest.readUInt32LE(0)
+    const part = parts[first % count]!
+    if (part.used === part.buffer.length) {
+      const grown = new Uint32Array(part.buffer.length * 2)
+      grown.set(part.buffer)
+      part.buffer = grown
+    }
+    part.buffer.set(
+      [
+        ...[first, digest.readUInt32LE(4), digest.readUInt32LE(8), digest.readUInt32LE(12)],
+        ...[identity.readUInt32LE(0), identity.readUInt32LE(4), Math.floor(row / 2 ** 32), row >>> 0, group, slot],
+      ],
+      part.used,
+    )
+    part.used += words
+    if (part.used >= size * words && full.at(-1) !== part) full.push(part)
+  }
+
+  /** To be awaited between chunks of rows: what has filled up goes to disk. */
+  const spill = async () => {
+    for (const part of full.splice(0)) {
+      if (part.used === 0) continue
+      file ??= await openNameless(directory)
+      const piece = Buffer.from(part.buffer.buffer, 0, part.used * 4)
+      await file.write(piece, 0, piece.length, bytes)
+      part.extents.push({at: bytes, bytes: piece.length})
+      bytes += piece.length
+      if (part.buffer.length > size * words) part.buffer = new Uint32Array(size * words)
+      part.used = 0
+    }
+  }
+
+  async function* find(): AsyncGenerator<Repeat> {
+    for (const part of parts) {
+      const firsts = openFirsts()
+      for (const {at, bytes: length} of part.extents) {
+        const {buffer} = await file!.read(Buffer.alloc(length), 0, length, at)
+        yield* meet(new Uint32Array(buffer.buffer, buffer.byteOffset, length / 4), firsts)
+      }
+      yield* meet(part.buffer.subarray(0, part.used), firsts)
+    }
+  }
+
+  return {add, spill, find, left: () => left, close: async () => file?.close()}
+}
+export type Repeats = ReturnType<typeof openRepeats>
+
+/** The first of all like keys of one part, at places by their digest: no key is an object, for there are a hundred thousand. */
+const openFirsts = () => {
+  let places = new Uint32Array(1024)
+  let [kept, count] = [new Uint32Array(words * 512), 0]
+
+  /** Where the first of its like stands in `kept`; -1 when it is the first, which is then kept. */
+  const seen = (piece: Uint32Array, at: number): number => {
+    const place = find(piece, at)
+    if (places[place]) return (places[place] - 1) * words
+    if (2 * (count + 1) > places.length) grow()
+    kept.set(piece.subarray(at, at + words), count * words)
+    places[find(piece, at)] = ++count
+    return -1
+  }
+
+  const find = (piece: Uint32Array, at: number) => {
+    // A part's digests have the same remainder in their first word.
+    let place = piece[at + 1]! & (places.length - 1)
+    // Half of the places are free, so this ends.
+    for (; places[place]; place = (place + 1) & (places.length - 1)) if (isLike(kept, (places[place]! - 1) * words, piece, at)) break
+    return place
+  }
+
+  const grow = () => {
+    const larger = new Uint32Array(kept.length * 2)
+    larger.set(kept)
+    kept = larger
+    places = new Uint32Array(places.length * 2)
+    for (let n = 0; n < count; n++) places[find(kept, n * words)] = n + 1
+  }
+
+  return {seen, kept: () => kept}
+}
+type Firsts = ReturnType<typeof openFirsts>
+
+const isLike = (a: Uint32Array, at: number, b: Uint32Array, on: number) =>
+  a[at] === b[on] && a[at + 1] === b[on + 1] && a[at + 2] === b[on + 2] && a[at + 3] === b[on + 3] && a[at + 8] === b[on + 8]
+
+/** Each key of a piece against the first of its like. */
+function* meet(piece: Uint32Array, firsts: Firsts): Generator<Repeat> {
+  for (let at = 0; at < piece.length; at += words) {
+    const first = firsts.seen(piece, at)
+    if (first < 0) continue
+    const kept = firsts.kept()
+    const isSame = kept[first + 4] === piece[at + 4] && kept[first + 5] === piece[at + 5]
+    yield {row: rowAt(piece, at), slot: piece[at + 9]!, earlier: {row: rowAt(kept, first), slot: kept[first + 9]!}, isSame}
+  }
+}
+
+const rowAt = (keys: Uint32Array, at: number) => keys[at + 6]! * 2 ** 32 + keys[at + 7]!
+
+/** Whatever becomes of this process, nothing is left behind. */
+const openNameless = async (directory: string) => {
+  const path = join(directory, `lading-${randomUUID()}`)
+  const file = await open(path, 'wx+', 0o600)
+  await rm(path)
+  return file
+}
+
+export const digestOfText = (text: string): Buffer => hash('sha1', text, 'buffer')
