@@ -71,7 +71,7 @@ const readPageStatement = prepare<Omit<LogEntry, 'at'> & {at: Date; recordsAt: '
   `select records_at as "recordsAt", l.* from runs r left join lateral (
      select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
        record_id as "recordId", outcome, code, message, at
-     from run_log where run_no = r.run_no and seq > $2::bigint order by seq limit $3::bigint) l on r.records_at = 'db'
+     from run_log where r.records_at = 'db' and run_no = r.run_no and seq > $2::bigint order by seq limit $3::bigint) l on true
    where r.run_no = $1::bigint order by seq`,
 )
 
@@ -139,11 +139,11 @@ const listFinalsStatement = prepare<FinalEntry & {recordsAt: 'db' | 'storage'; n
          bool_or(outcome = 3 and phase = 0 and record_id is null) over entries as silent
        from (
          select *, case when phase = 0 then '' else coalesce(target, '') end as field from run_log
-         where run_no = r.run_no and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and seq <= $5::bigint
+         where r.records_at = 'db' and run_no = r.run_no and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and seq <= $5::bigint
            and (phase <> 0 or outcome < 9)) entry
        window entries as (partition by row_number, flow_no, module_no, row_key)
        order by row_number, flow_no, module_no, phase, row_key, field, outcome = 8, attempt desc, (outcome = 3), seq desc) finals
-     where outcome <> 8) f on r.records_at = 'db'
+     where outcome <> 8) f on true
    where r.run_no = $1::bigint
    order by number, flow, phase, module`,
 )

@@ -89,7 +89,8 @@ const momentIn = (found: RegExpExecArray | null, parts: [Part, (text: string) =>
 }
 
 export const isReal = ({year, month, day, hour = 0, minute, second}: Moment) => {
-  if (month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return false
+  if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return false
+  if (day <= 28) return true
   const at = new Date(0)
   at.setUTCFullYear(year, month - 1, day)
   return at.getUTCMonth() === month - 1 && at.getUTCDate() === day

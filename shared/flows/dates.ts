@@ -8,6 +8,7 @@ const NUMBERS = /^(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?:[ T](\d{1,2}):(\d\d)(?:
 const TIME = /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/
 
 export const convertDate: Conversion = (text, field, rules) => {
+  if (rules.format === undefined && isIsoDay(text)) return taken(text)
   const moment = momentOf(text, rules)
   // A time of day would be lost, and an offset makes it another day elsewhere; midnight is how spreadsheets write a day.
   const isDay = moment && moment.offset === undefined && !moment.hour && !moment.minute && !moment.second
@@ -43,6 +44,11 @@ const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
     return read ?? (format.startsWith('y') ? null : isoMoment(text))
   }
   return isoMoment(text) ?? (reading?.dateOrder ? orderedMoment(text, reading.dateOrder) : null)
+}
+
+const isIsoDay = (text: string) => {
+  const [, year, month, day] = DAY.exec(text) ?? []
+  return year !== undefined && isReal({year: Number(year), month: Number(month), day: Number(day), minute: 0, second: 0})
 }
 
 const isoMoment = (text: string): Moment | null => {

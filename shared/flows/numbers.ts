@@ -36,6 +36,9 @@ const ungrouped = (text: string, known: '.' | ',' | null) => {
 /** Rounded to the field's places, halves away from zero, as the CRM would on its side. In decimal: 1.005 is 1.01. */
 export const roundTo = (digits: string, places: number | null): number => {
   const number = Number(digits)
+  const point = digits.indexOf('.')
+  const isShort = point < 0 || places === null || digits.length - point - 1 <= places
+  if (isShort && digits.length <= 15 && !EXPONENT.test(digits)) return number || 0
   const [whole = '', fraction = ''] = digits.replace(/^[+-]/, '').split('.')
   if (places === null || fraction.length <= places || EXPONENT.test(digits))
     return roundDouble(number, EXPONENT.test(digits) ? places : null)
@@ -54,7 +57,7 @@ const roundDouble = (number: number, places: number | null) => {
 
 /** Whether the number still says every digit of the text that is meant to be kept. A double keeps fifteen whatever they are. */
 export const keepsDigits = (digits: string, places: number | null): boolean => {
-  if (EXPONENT.test(digits)) return true
+  if (digits.length <= 15 || EXPONENT.test(digits)) return true
   const [whole = '', fraction = ''] = digits.replace(/^[+-]/, '').split('.')
   const exact = `${whole}.${fraction.slice(0, places ?? 0)}`
   const significant = significantOf(exact)

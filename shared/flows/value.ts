@@ -42,15 +42,16 @@ const digitsOf = (text: string, field: FieldShape, {reading}: Rules, expected: s
     return {ok: false, code: 'AMBIGUOUS_VALUE', message}
   }
   if (reading?.as === 'text' && /^[+-]?0\d/.test(digits)) return invalid(field, 'a number, which would lose the zeros that were to be kept')
+  if (!field.length || digits.length <= field.length) return digits
   const whole = digits.replace(/^[+-]?0*/, '').search(/[.e]|$/i)
-  return field.length && whole > field.length ? tooLong(field, whole, 'digits') : digits
+  return whole > field.length ? tooLong(field, whole, 'digits') : digits
 }
 
 const convertInteger: Conversion = (text, field, rules) => {
   const digits = digitsOf(text, field, rules, 'a whole number')
   if (typeof digits !== 'string') return digits
   const value = Number(digits)
-  return /^[+-]?\d+$/.test(digits) && Number.isSafeInteger(value) ? taken(value || 0) : invalid(field, 'a whole number')
+  return Number.isSafeInteger(value) && !/[.e]/i.test(digits) ? taken(value || 0) : invalid(field, 'a whole number')
 }
 
 /** Kept as text: the CRM's own long numbers pass 2^53 and are read as strings. */

@@ -262,7 +262,7 @@ test.serial('a run moved to storage while its results are made has them made aga
     },
   })
   const {bytes, body} = await makeRunFile({...here.tools, hot}, found, 'results', undefined)
-  t.is(looks, 2)
+  t.true(looks === 2 || looks === 3, 'the look beside it')
   const text = String(await collect(body))
   t.is(text.length, bytes)
   const lines = parse(text) as string[][]

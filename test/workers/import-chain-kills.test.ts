@@ -101,7 +101,9 @@ for (const point of ['before_settle:1', 'before_settle:4', 'in_close:1']) {
 
 test.serial('what a killed worker asked of people is asked once, of all the rows that wait', async t => {
   here.crm.create('example', 'Accounts', [{Account_Name: 'Asked'}, {Account_Name: 'Asked'}])
-  const csv = accountRows(rows, 'Qk-').replaceAll(/^Company \d*5,/gm, 'Asked,')
+  const csv = accountRows(rows, 'Qk-')
+    .replaceAll(/^Company \d*5,/gm, 'Asked,')
+    .replaceAll('Company', 'Questioned')
   const {path} = await prepareImport(org, {csv, flow: {...accounts, match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'}}})
   const id = await begin(path, {})
   const [, signal] = await once(start({FAULT_POINT: 'before_settle:5'}), 'exit', {signal: AbortSignal.timeout(90_000)})

@@ -142,4 +142,11 @@ const openNameless = async (directory: string) => {
   return file
 }
 
-export const digestOfText = (text: string): Buffer => hash('sha1', text, 'buffer')
+/** In one buffer for all: a buffer for each of a million values is memory that nobody gives back for long. */
+const digest = Buffer.alloc(20)
+
+/** Good until the next one is made. */
+export const digestOfText = (text: string): Buffer => {
+  digest.write(hash('sha1', text, 'latin1'), 'latin1')
+  return digest
+}

@@ -100,14 +100,15 @@ test('a reading under way is of one moment, and is begun again in storage when t
   const entries = Array.from({length: 2_500}, (_, at) => said('unanswered', {number: at + 1, key: `f.${at + 1}`}))
   await settle(here.hot, settlement(begun, 1, {log: entries}))
   const place = {...here, storage: openStorage({directory})}
-  const reading = readOutcomes(place, {run: begun.run, source, flows})
+  const reading = readOutcomes(place, {run: begun.run, source: {...source, rows: 6_000}, flows})
   t.is((await reading.next()).value!.length, 1_000)
   const answers = entries.map(entry => ({...entry, outcome: outcomeNo('created'), recordId: 'r'}))
   await settle(here.hot, settlement(begun, 2, {log: answers}))
   t.true(((await reading.next()).value as FinalEntry[]).every(entry => OUTCOMES[entry.outcome] === 'unanswered'))
   await here.db.query(sql.unsafe`update runs set state = 'ended', archived = run_no <> ${begun.run}`)
   await archiveAll({...place, log: openLog('test', 'silent'), drain: new AbortController().signal})
-  await t.throwsAsync(reading.next(), {instanceOf: RecordsMoved})
+  // One look may have been under way.
+  await t.throwsAsync(async () => t.false((await reading.next()).done) && (await reading.next()), {instanceOf: RecordsMoved})
   const again: FinalEntry[] = []
   // No snapshot names its sources, so there is the log alone: a run of an engine outside.
   for await (const some of readOutcomes(place, {run: begun.run, source, flows})) again.push(...some)
