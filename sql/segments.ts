@@ -61,7 +61,11 @@ export const claimUnarchived = (db: Db, {seconds}: {seconds: number}) =>
 
 /** Nobody is at it any more: it may be claimed again after `seconds`. */
 export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: number}) =>
-  db.query(sql.type(Empty)`update runs set archive_after = lading_now() + make_interval(secs => ${seconds}) where run_no = ${run}`)
+  db.query(
+    sql.type(
+      Empty,
+    )`update runs set archive_after = lading_now() + make_interval(secs => ${seconds}) where run_no = ${run} and not archived`,
+  )
 
 /** The last seq of an ended run's log; null once its records are in storage, or it is gone. Holds the run until the transaction ends. */
 export const lockEnded = (tx: Tx, run: number) =>

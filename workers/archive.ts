@@ -1,4 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {RecordsMoved} from '../shared/runs/outcomes.ts'
 import {claimUnarchived, deleteLoose, deleteMoved, listLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
 import {type Archiving, moveRecords} from './archive/move.ts'
 import {atPoint} from './engine/fault-point.ts'
@@ -58,7 +59,7 @@ export const archiveAll = async (tools: Archiving) => {
 const archiveRun = async (tools: Archiving, run: Unarchived) => {
   const {db, drain, log} = tools
   try {
-    const moved = run.recordsAt === 'db' ? await moveRecords(tools, run) : null
+    const moved = run.recordsAt === 'db' ? await moveRecords(tools, run).catch(nothingIfMoved) : null
     atPoint('in_archive')
     while ((await deleteMoved(db, {run: run.no, limit: rowsPerDelete})) > 0) {
       drain.throwIfAborted()
@@ -71,6 +72,12 @@ const archiveRun = async (tools: Archiving, run: Unarchived) => {
     if (!drain.aborted) log.error({err, run: run.id, tries: run.tries, seconds}, 'run not archived; it is tried again')
     await putOffArchive(db, {run: run.no, seconds})
   }
+}
+
+/** Another worker was quicker: what is left is to delete. */
+const nothingIfMoved = (error: unknown) => {
+  if (error instanceof RecordsMoved) return null
+  throw error
 }
 
 /** Objects that no row has come to name within a day, or whose row has gone; and what broken uploads left. */

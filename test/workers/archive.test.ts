@@ -201,9 +201,11 @@ test('two who move one run at the same time do it once', async t => {
   }
   await archiveAll({...here.tools, storage})
   await second
-  t.like(await here.standing(), {recordsAt: 'storage', here: 0, segments: 2, loose: 2, tries: 2})
+  const standing = await here.standing()
+  t.like(standing, {recordsAt: 'storage', archived: true, here: 0, segments: 2, tries: 2})
   t.is((await readAll(here, 1_000)).length, 15_000)
-  t.is((await here.files()).length, 4, 'the loser’s objects lie about until they are swept')
+  t.true(standing.loose === 1 || standing.loose === 2, 'the loser had stored one object or both')
+  t.is((await here.files()).length, 2 + standing.loose, 'they lie about until they are swept')
 })
 
 test('records that cannot be read now are asked for again; those of another storage or build are refused', async t => {

@@ -44,7 +44,7 @@ test.serial('rows carry what their expressions make of them, the context and the
   const csv = 'first,last,price,when\nAna,Ruiz,8,31.01.2026\n Bo ,  ,\\N,\n'
   const {run: ended, path} = await run(csv, {
     fields: [
-      made('Name', '`${row.first.trim()} ${row.last.trim() || context.region}`'),
+      made('Name', 'row.first.trim() + " " + (row.last.trim() || context.region)'),
       column('Amount', 'price', {transform: 'prices.gross(value)'}),
       made('Quantity', 'row.first.length'),
       made('Paid', 'row.last.trim() !== ""'),
@@ -142,7 +142,7 @@ const changing = {
   match: {by: ['Account_Number'], onOne: 'update', onMany: 'skip'},
   filter: 'row.n % 10 !== 9',
   fields: [
-    made('Account_Name', '`${row.number} ${Math.random()}`'),
+    made('Account_Name', 'row.number + " " + Math.random()'),
     column('Account_Number', 'number'),
     made('Billing_City', 'String(Date.now())'),
     made('Employees', 'Math.floor(Math.random() * 1e6)'),

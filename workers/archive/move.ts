@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto'
 import {Readable} from 'node:stream'
 import type {Snapshot} from '../../shared/flows/snapshot.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
-import {computeOutcomes} from '../../shared/runs/outcomes.ts'
+import {computeOutcomes, RecordsMoved} from '../../shared/runs/outcomes.ts'
 import {linesPerSegment, packLines, SEGMENT_FORMAT, unpackLines} from '../../shared/runs/segment.ts'
 import {type FinalEntry, findRecordsAt, type LogEntry, readLogPage} from '../../sql/run-log.ts'
 import {
@@ -64,7 +64,8 @@ async function* piecesOf(tools: Archiving, run: Unarchived, seq: number): AsyncG
 async function* piecesOfLog({hot}: Archiving, {no}: Unarchived): AsyncGenerator<Piece> {
   for (let after = 0; ; after += linesPerSegment) {
     const items: LogEntry[] | null = await readLogPage(hot, {run: no, after, limit: linesPerSegment})
-    if (!items?.length) return
+    if (!items) throw new RecordsMoved('Another worker moved the records meanwhile')
+    if (items.length === 0) return
     yield {list: LOG_LIST, first: items[0]!.seq, last: items.at(-1)!.seq, items}
     if (items.length < linesPerSegment) return
   }

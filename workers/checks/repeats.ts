@@ -69,13 +69,16 @@ export const openRepeats = (expected: number, {limit = mostKeys, directory = tmp
   }
 
   async function* find(): AsyncGenerator<Repeat> {
+    const firsts = openFirsts()
+    let piece = new Uint32Array(mostBuffered * words)
     for (const part of parts) {
-      const firsts = openFirsts()
       for (const {at, bytes: length} of part.extents) {
-        const {buffer} = await file!.read(Buffer.alloc(length), 0, length, at)
-        yield* meet(new Uint32Array(buffer.buffer, buffer.byteOffset, length / 4), firsts)
+        if (length > piece.byteLength) piece = new Uint32Array(length / 4)
+        await file!.read(new Uint8Array(piece.buffer), 0, length, at)
+        yield* meet(piece.subarray(0, length / 4), firsts)
       }
       yield* meet(part.buffer.subarray(0, part.used), firsts)
+      firsts.clear()
     }
   }
 
@@ -114,7 +117,12 @@ const openFirsts = () => {
     for (let n = 0; n < count; n++) places[find(kept, n * words)] = n + 1
   }
 
-  return {seen, kept: () => kept}
+  const clear = () => {
+    places.fill(0)
+    count = 0
+  }
+
+  return {seen, clear, kept: () => kept}
 }
 type Firsts = ReturnType<typeof openFirsts>
 
@@ -147,6 +155,6 @@ const digest = Buffer.alloc(20)
 
 /** Good until the next one is made. */
 export const digestOfText = (text: string): Buffer => {
-  digest.write(hash('sha1', text, 'latin1'), 'latin1')
+  digest.write(hash('sha1', text, 'binary'), 'latin1')
   return digest
 }

@@ -14,14 +14,17 @@ export type Expressions = {
   close(): Promise<void>
 }
 
-/** Rows that cross together. A row may take 150 ms: after one that did, and to begin with, few enough that nobody waits long for the end. */
-const fewest = 50
+/** Rows that cross together. A row that takes too long may cost a thread: after one, and to begin with, few enough that nobody waits long for the end. */
+const fewest = 10
 const most = 500
+/** So many that took too long one after another are no accident. */
+const mostStuck = 20
 
 /** One sandbox for one run, opened when its first expression is to run. */
 export const openExpressions = (): Expressions => {
   let sandbox: Sandbox | null = null
   let together = fewest
+  let stuckInARow = 0
   return {
     async evaluate(program, rows, signal) {
       sandbox ??= openSandbox()
@@ -30,9 +33,9 @@ export const openExpressions = (): Expressions => {
         signal.throwIfAborted()
         const part = rows.slice(outcomes.length, outcomes.length + together)
         const answered = await run(sandbox, program, part)
-        const stuck = answered.filter(isStuck).length
-        if (stuck === part.length && stuck >= fewest) throw allStuck()
-        together = stuck ? fewest : Math.min(most, together * 2)
+        for (const one of answered) stuckInARow = isStuck(one) ? stuckInARow + 1 : 0
+        if (stuckInARow >= mostStuck) throw allStuck()
+        together = answered.some(isStuck) ? fewest : Math.min(most, together * 2)
         outcomes.push(...answered)
       }
       return outcomes
@@ -60,5 +63,5 @@ const isStuck = (evaluated: Evaluated) =>
 const allStuck = () =>
   new RunStopped({
     stopped: 'EXPRESSION_TIMEOUT',
-    message: `An expression of the flow took too long for ${fewest} rows in a row. Mend it. ${carriesOn}`,
+    message: `An expression of the flow took too long for ${mostStuck} rows in a row. Mend it. ${carriesOn}`,
   })
