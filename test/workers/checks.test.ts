@@ -174,42 +174,12 @@ test.serial('columns that can be read in several ways, where something is read o
   t.deepEqual((await checkImport(org, path)).problems, [])
 })
 
-test.serial('flows that no longer fit: each issue of its kind, and the other flows are read all the same', async t => {
-  here.crm.addField('example', 'Orders', {name: 'Passing', type: 'text', length: 20})
-  const discover = () => ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
-  await discover()
-  const flows = [orders(column('Short', 'short')), orders(column('Passing', 'short')), orders(column('Quantity', 'qty'))]
-  const {path, source} = await prepareImport(org, {csv: 'name,short,qty\nA,b,c\n', flow: flows})
-  await checkImport(org, path)
-  t.false((await readChecks(org.call, path)).checks.stale)
-  await discover()
-  t.false((await readChecks(org.call, path)).checks.stale, 'nothing changed in the CRM')
-  here.crm.dropField('example', 'Orders', 'Passing')
-  await discover()
-  t.true((await readChecks(org.call, path)).checks.stale)
-  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {cleaning: []}), 200)
-  const {problems, checks} = await checkImport(org, path)
-  assertLike(
-    t,
-    problems,
-    [
-      {kind: 'invalid_value', flow: 'f3', field: 'Quantity', rows: [1]},
-      {kind: 'field_missing', flow: 'f2', field: 'Passing', rows: [], count: 1},
-    ].sort((a, b) => (a.field < b.field ? -1 : 1)),
-  )
-  t.like(checks, {rows: 2, stale: false})
-  await ok(org.call('DELETE', `${path}/sources/${source.id}`), 200)
-  t.true((await readChecks(org.call, path)).checks.stale)
-  t.deepEqual(kindsOf((await checkImport(org, path)).problems), Array(3).fill('error source_missing'))
-})
-
-test.serial('columns that are gone, and fields the CRM fills itself', async t => {
-  const {path, source} = await prepareImport(org, {csv: 'a,name,qty\n1,A,2\n', flow: orders(column('Quantity', 'qty'))})
-  await ok(org.call('PATCH', `${path}/sources/${source.id}`, {reader: {headerRow: false}}), 200)
-  assertLike(t, (await checkImport(org, path)).problems, [
-    {kind: 'column_missing', field: 'Name', column: 'name'},
-    {kind: 'column_missing', field: 'Quantity', column: 'qty'},
-  ])
+test.serial('a check asked for twice is one', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(20_000), flow: accounts})
+  const [one, other] = await Promise.all([org.call('POST', `${path}/checks`), org.call('POST', `${path}/checks`)])
+  t.is(one.status, 202)
+  t.is(one.body.job.id, other.body.job.id)
+  t.is((await checkImport(org, path)).checks.rows, 20_000)
 })
 
 test.serial('more rows than the plan lets one run write', async t => {

@@ -7,7 +7,7 @@ import {FILTER, GUARD} from '../engine/program.ts'
 import {readChunks} from '../engine/reading.ts'
 import {compose, type Failure, isRow, type Row, type Track} from '../engine/row.ts'
 import type {Findings, Spot} from './findings.ts'
-import {meets, type TrackKeys} from './track-keys.ts'
+import {isOpen, meets, type TrackKeys} from './track-keys.ts'
 
 export type FlowCheck = {
   place: FilePlace
@@ -104,9 +104,9 @@ const noteRequired = (check: FlowCheck, required: string[], row: Row, {read, fai
   let isCertain = false
   for (const field of required) {
     const value = row.payload[field]
-    const isOpen = row.wants?.some(want => want.field === field) || failures.some(({target}) => target === field)
-    if (isOpen || (value !== undefined && value !== null)) continue
-    const mayMeet = value === undefined && meets(track) && (row.matchKey !== null || row.wants !== undefined)
+    const isLink = track.parent?.field === field || row.wants?.some(want => want.field === field)
+    if (isLink || failures.some(({target}) => target === field) || (value !== undefined && value !== null)) continue
+    const mayMeet = value === undefined && meets(track) && (row.matchKey !== null || isOpen(track, row.wants))
     const column = fillerOf(track, field)?.column ?? null
     const spot = {...spotIn(check, mayMeet ? 'warning' : 'error', 'required'), field, column: columnName(track, column)}
     const message = mayMeet

@@ -24,7 +24,9 @@ export const openKeys = (repeats: Repeats, modules: ReadonlyMap<string, Discover
     const known = modules.get(track.module.apiName)!
     const match = meets(track) ? openSlot(track, null) : null
     const unique = track.uniqueFields.map(({apiName}) => openSlot(track, known.fields.find(field => field.apiName === apiName)!))
-    const add = ({number, payload, matchKey}: Row) => {
+    const add = ({number, payload, matchKey, wants}: Row) => {
+      // Which record it is, is known only once its links are found.
+      if (match && matchKey === null && isOpen(track, wants)) return
       const key = match && matchKey
       const identity = key ?? nameless(track.no, number)
       if (key) repeats.add({...match, row: number, digest: key, identity})
@@ -40,6 +42,10 @@ export const openKeys = (repeats: Repeats, modules: ReadonlyMap<string, Discover
 
 /** Whether a row that matches a record is written over it, or left out, instead of making another. */
 export const meets = ({matchFields, onOne}: Pick<Track, 'matchFields' | 'onOne'>) => matchFields.length > 0 && onOne !== 'create'
+
+/** Whether a part of the match key is a link that is still to be found. */
+export const isOpen = ({matchFields, parent}: Pick<Track, 'matchFields' | 'parent'>, wants: Row['wants']) =>
+  matchFields.some(({apiName}) => parent?.field === apiName || wants?.some(({field}) => field === apiName))
 
 /** How many keys a row has, for the room they will take. */
 export const keysPerRow = (track: Track) => track.uniqueFields.length + Number(meets(track))
