@@ -27,10 +27,21 @@ const PREFIXES = [
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */
 export const newId = (prefix: (typeof PREFIXES)[number]) => `${prefix}_${base32(uuidV7())}`
 
-/** 48 bits of milliseconds, the version, and randomness; the variant bits stay those of the random UUID. */
+/** 48 bits of milliseconds, the version, a count of twelve bits, and randomness; the variant bits stay those of the random UUID. */
 const uuidV7 = () => {
+  tick()
   const random = randomUUID().replaceAll('-', '')
-  return Buffer.from(`${Date.now().toString(16).padStart(12, '0')}7${random.slice(13)}`, 'hex')
+  const count = last.count.toString(16).padStart(3, '0')
+  return Buffer.from(`${last.ms.toString(16).padStart(12, '0')}7${count}${random.slice(16)}`, 'hex')
+}
+
+const last = {ms: 0, count: 0}
+
+/** The next moment: what one process makes sorts in the order made, within a millisecond and when its clock is set back too. */
+const tick = () => {
+  const now = Date.now()
+  if (now > last.ms) Object.assign(last, {ms: now, count: 0})
+  else if (++last.count > 0xfff) Object.assign(last, {ms: last.ms + 1, count: 0})
 }
 
 /** 26 characters: two zero bits in front make 128 bits a multiple of five. */

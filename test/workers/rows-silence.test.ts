@@ -2,6 +2,7 @@ import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {sql} from '../../sql/database.ts'
 import {logOf, meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
 import type {FaultSpec} from '../simulators/crm/faults.ts'
+import {until} from '../until.ts'
 import {type World, world} from '../world.ts'
 
 /** Writes nobody answered, and workers that died. One CRM: the tests take turns. */
@@ -13,6 +14,11 @@ test.before(async t => {
   Object.assign(t.context, {world: here, orders: await openOrders(here)})
 })
 test.beforeEach(async ({context: {world}}) => {
+  // A call the test before gave up is noted by the stand-in when it is through.
+  await until(
+    () => world.crm.inFlight(),
+    count => count === 0,
+  )
   world.crm.clear()
   // The stand-in gives the ids of its records out again, which no CRM does.
   await world.db.query(sql.unsafe`delete from replacements`)
