@@ -2,7 +2,6 @@ import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
 const Session = z.object({id: z.string(), expiresAt: z.string()})
-export type SessionRow = z.output<typeof Session>
 
 type NewSession = {
   id: string

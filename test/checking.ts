@@ -1,3 +1,4 @@
+import type {ExecutionContext} from 'ava'
 import {type Org, ok, prepareImport} from './importing.ts'
 
 /** Checks an import to the end of its job; answers the job, and every problem page by page. */
@@ -25,3 +26,12 @@ export const checkFile = async (org: Org, csv: string, flow: object | object[]) 
 }
 
 export const ofKind = (problems: any[], kind: string) => problems.filter(problem => problem.kind === kind)
+
+export const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
+export const orders = (...fields: object[]) => ({module: 'Orders', fields: [column('Name', 'name'), ...fields]})
+/** As many as said, each with what is said of it. */
+export const assertLike = (t: ExecutionContext, problems: any[], expected: object[]) => {
+  t.is(problems.length, expected.length, JSON.stringify(problems))
+  for (const [at, one] of expected.entries()) t.like(problems[at], one)
+}
+export const kindsOf = (problems: any[]) => problems.map(({severity, kind}) => `${severity} ${kind}`)

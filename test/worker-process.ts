@@ -1,6 +1,7 @@
 import {type ChildProcess, spawn} from 'node:child_process'
 import {once} from 'node:events'
 import {fileURLToPath} from 'node:url'
+import test from 'ava'
 import type {Config} from '../shared/config.ts'
 
 const entry = fileURLToPath(new URL('../workers/start.ts', import.meta.url))
@@ -16,6 +17,17 @@ export const startWorker = (config: Config, environment: Record<string, string> 
       ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), DRAIN_SECONDS: '5', ...environment},
     },
   })
+}
+
+/** How a test file starts `imports` workers that end after each of its tests. */
+export const openWorkers = (configOf: () => Config) => {
+  const started: ChildProcess[] = []
+  test.afterEach.always('workers end', async () => void (await Promise.all(started.splice(0).map(endWorker))))
+  return (environment: Record<string, string> = {}): ChildProcess => {
+    const worker = startWorker(configOf(), environment)
+    started.push(worker)
+    return worker
+  }
 }
 
 export const endWorker = async (worker: ChildProcess) => {

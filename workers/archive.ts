@@ -1,10 +1,9 @@
-import {setTimeout as sleep} from 'node:timers/promises'
 import {RecordsMoved} from '../shared/runs/outcomes.ts'
 import {claimUnarchived, deleteLoose, deleteMoved, listLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
 import {type Archiving, moveRecords} from './archive/move.ts'
 import {atPoint} from './engine/fault-point.ts'
+import {aboutEachLease, rounds} from './rounds.ts'
 import type {Tools} from './tools.ts'
-import type {Worker} from './worker.ts'
 
 /** Longer than a move takes: a process that died in one is followed by another then. */
 const claimSeconds = 900
@@ -15,36 +14,6 @@ const objectsPerLook = 500
 /** By then nobody is storing it any more. */
 const looseHours = 24
 const upkeepMs = 600_000
-
-/**
- * Moves the records of ended runs to storage, one run after another. No job: an ended run says by itself that it is to be moved, whichever
- * engine carried it, and a storage that fails is asked again by the run's own clock, however long that takes; until then its records
- * are read from here, and its import is long free. Bounded by the drain.
- */
-const archive: Worker = {
-  name: 'run.archive',
-  async start(_, tools) {
-    void look(tools)
-  },
-}
-export default archive
-
-const look = async (tools: Tools) => {
-  const {log, drain, config} = tools
-  let keptUpAt = Number.NEGATIVE_INFINITY
-  while (!drain.aborted) {
-    try {
-      await archiveAll(tools)
-      if (performance.now() - keptUpAt > upkeepMs) {
-        await keepUp(tools)
-        keptUpAt = performance.now()
-      }
-    } catch (error) {
-      if (!drain.aborted) log.warn({err: error}, 'archive sweep failed')
-    }
-    await sleep((config.LEASE_SECONDS * 1000) / 3, undefined, {signal: drain}).catch(() => {})
-  }
-}
 
 /** Every run that can be archived now. */
 export const archiveAll = async (tools: Archiving) => {
@@ -93,3 +62,19 @@ export const keepUp = async ({db, storage, drain}: Pick<Archiving, 'db' | 'stora
   }
   await storage.sweepTemporary()
 }
+
+const keepUpAtTimes = () => {
+  let keptUpAt = Number.NEGATIVE_INFINITY
+  return async (tools: Tools) => {
+    if (performance.now() - keptUpAt <= upkeepMs) return
+    await keepUp(tools)
+    keptUpAt = performance.now()
+  }
+}
+
+/**
+ * Moves the records of ended runs to storage, one run after another. No job: an ended run says by itself that it is to be moved, whichever
+ * engine carried it, and a storage that fails is asked again by the run's own clock, however long that takes; until then its records
+ * are read from here, and its import is long free.
+ */
+export default rounds({name: 'run.archive', everyMs: aboutEachLease, steps: [archiveAll, keepUpAtTimes()]})

@@ -9,38 +9,22 @@ const OfModule = z.object({org: z.string(), id: z.string(), module: z.string()})
 const mostBytes = 8 * 1024 ** 2
 
 /** Records an engine outside this service has planned, written under its run: metered, logged, sent once. */
-export default [
+const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typeof CreateBody | typeof UpdateBody) =>
   route({
-    method: 'post',
+    method,
     path: '/orgs/:org/connectors/:id/records/:module',
     access: {role: 'operator'},
     params: OfModule,
-    body: CreateBody,
+    body,
     mostBytes,
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const place = {org: caller.org, connector: params.id, module: params.module}
       assertRecords(body)
       await assertWhole(db, place, body)
-      const asked = {asker: askerOf(caller), place, kind: 'create', body} as const
+      const asked = {asker: askerOf(caller), place, kind, body}
       return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
     },
-  }),
+  })
 
-  route({
-    method: 'put',
-    path: '/orgs/:org/connectors/:id/records/:module',
-    access: {role: 'operator'},
-    params: OfModule,
-    body: UpdateBody,
-    mostBytes,
-    async handle(input) {
-      const {db, queue, caller, params, body} = input
-      const place = {org: caller.org, connector: params.id, module: params.module}
-      assertRecords(body)
-      await assertWhole(db, place, body)
-      const asked = {asker: askerOf(caller), place, kind: 'update', body} as const
-      return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
-    },
-  }),
-]
+export default [writeRoute('post', 'create', CreateBody), writeRoute('put', 'update', UpdateBody)]

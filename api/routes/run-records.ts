@@ -8,10 +8,10 @@ import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
 /** A file made from one run and one of its sources. */
-const runFile = (kind: RunFile) =>
+const runFile = (kind: RunFile, path: `/${string}`) =>
   route({
     method: 'get',
-    path: `/orgs/:org/imports/:id/${kind}.csv`,
+    path,
     access: {role: 'operator'},
     params: z.object({org: z.string(), id: z.string()}),
     query: z.object({run: z.string().optional(), source: z.string().optional()}),
@@ -42,7 +42,7 @@ export default [
       return readLog(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query)
     },
   }),
-  runFile('results'),
-  runFile('failed'),
-  runFile('plan'),
+  runFile('results', '/orgs/:org/imports/:id/results.csv'),
+  runFile('failed', '/orgs/:org/imports/:id/failed.csv'),
+  runFile('plan', '/orgs/:org/imports/:id/plan.csv'),
 ]

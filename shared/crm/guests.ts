@@ -2,6 +2,7 @@ import type {CrmOrg} from '../../sql/allowances.ts'
 import {Refusal} from '../errors.ts'
 import type {Budget, Share} from './budget.ts'
 import {startClock} from './deadline.ts'
+import {keepShares} from './kept-shares.ts'
 
 /** How the calls of a connection keep to the concurrency budget of their CRM org. */
 export type Pace = {enter(asking: Asking): Promise<Entered>}
@@ -17,42 +18,25 @@ export const ownPace: Pace = {enter: async () => ({crowded: async () => {}, leav
 export type Guests = {paceOf(org: CrmOrg): Pace; close(): Promise<void>}
 
 /**
- * `waitSeconds` for a slot: long enough for every run to have had a call answered, short enough for somebody who looks on. `idleMs`
- * until an unused share goes back: it costs its process a short transaction a second.
+ * `waitSeconds` for a slot: long enough for every run to have had a call answered, short enough for somebody who looks on. `idleMs`:
+ * until an unused share goes back.
  */
 type Patience = {idleMs?: number; waitSeconds?: number}
 
-type Room = {share: Share; inside: number; idle: NodeJS.Timeout | undefined}
-
-/** One share for each CRM org, opened when first wanted and given back when nobody has wanted it for a while. */
-export const openGuests = (budget: Budget, {idleMs = 5_000, waitSeconds = 20}: Patience = {}): Guests => {
-  const rooms = new Map<string, Room>()
-  const closing = new Set<Promise<void>>()
+export const openGuests = (budget: Budget, {idleMs, waitSeconds = 20}: Patience = {}): Guests => {
+  const shares = keepShares(budget, idleMs === undefined ? {} : {idleMs})
   let closed = false
 
-  const shut = (key: string, {share, idle}: Room) => {
-    clearTimeout(idle)
-    rooms.delete(key)
-    const shutting = share.close().finally(() => closing.delete(shutting))
-    closing.add(shutting)
-  }
   const enter = async (org: CrmOrg, {large, signal}: Asking): Promise<Entered> => {
     if (closed) throw calledOff()
-    const key = `${org.dc}.${org.crmOrgId}`
-    const room = rooms.get(key) ?? {share: budget.open(org, null), inside: 0, idle: undefined}
-    rooms.set(key, room)
-    clearTimeout(room.idle)
-    room.inside++
-    const leave = () => {
-      if (--room.inside === 0 && !closed) room.idle = setTimeout(() => shut(key, room), idleMs)
-    }
-    const slots = large ? room.share.large : room.share.small
+    const {share, leave} = shares.enter(org)
+    const slots = large ? share.large : share.small
     await takeWithin(waitSeconds, slots, signal).catch(error => {
       leave()
       throw error
     })
     return {
-      crowded: room.share.cut,
+      crowded: share.cut,
       leave() {
         slots.give()
         leave()
@@ -62,10 +46,9 @@ export const openGuests = (budget: Budget, {idleMs = 5_000, waitSeconds = 20}: P
 
   return {
     paceOf: org => ({enter: asking => enter(org, asking)}),
-    async close() {
+    close() {
       closed = true
-      for (const [key, room] of rooms) shut(key, room)
-      await Promise.all(closing)
+      return shares.close()
     },
   }
 }

@@ -1,5 +1,5 @@
-import test, {type ExecutionContext} from 'ava'
-import {checkFile, checkImport, readChecks} from '../checking.ts'
+import test from 'ava'
+import {assertLike, checkFile, checkImport, column, kindsOf, orders, readChecks} from '../checking.ts'
 import {ok, openOrg, prepareImport} from '../importing.ts'
 import {world} from '../world.ts'
 
@@ -11,15 +11,6 @@ test.before(async t => {
   here = await world(t, {workers: ['checks', 'discovery']})
   org = await openOrg(here)
 })
-
-const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
-const orders = (...fields: object[]) => ({module: 'Orders', fields: [column('Name', 'name'), ...fields]})
-/** As many as said, each with what is said of it. */
-const assertLike = (t: ExecutionContext, problems: any[], expected: object[]) => {
-  t.is(problems.length, expected.length, JSON.stringify(problems))
-  for (const [at, one] of expected.entries()) t.like(problems[at], one)
-}
-const kindsOf = (problems: any[]) => problems.map(({severity, kind}) => `${severity} ${kind}`)
 
 test.serial('flows that no longer fit: each issue of its kind, and the other flows are read all the same', async t => {
   here.crm.addField('example', 'Orders', {name: 'Passing', type: 'text', length: 20})

@@ -1,6 +1,6 @@
-import test, {type ExecutionContext} from 'ava'
+import test from 'ava'
 import {sql} from '../../sql/database.ts'
-import {checkFile, checkImport, ofKind, readChecks} from '../checking.ts'
+import {assertLike, checkFile, checkImport, column, kindsOf, ofKind, orders, readChecks} from '../checking.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport} from '../importing.ts'
 import {world} from '../world.ts'
 
@@ -11,15 +11,6 @@ test.before(async t => {
   here = await world(t, {workers: ['checks', 'discovery']})
   org = await openOrg(here)
 })
-
-const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
-const orders = (...fields: object[]) => ({module: 'Orders', fields: [column('Name', 'name'), ...fields]})
-/** As many as said, each with what is said of it. */
-const assertLike = (t: ExecutionContext, problems: any[], expected: object[]) => {
-  t.is(problems.length, expected.length, JSON.stringify(problems))
-  for (const [at, one] of expected.entries()) t.like(problems[at], one)
-}
-const kindsOf = (problems: any[]) => problems.map(({severity, kind}) => `${severity} ${kind}`)
 
 test.serial('a file that fits is clean, and the CRM is asked nothing', async t => {
   const calls = here.crm.journal().length

@@ -1,14 +1,12 @@
-import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
 import {ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
-import {endWorker, startWorker as startProcess} from '../worker-process.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
-const started: ChildProcess[] = []
 
 test.before(async t => {
   here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
@@ -16,21 +14,14 @@ test.before(async t => {
   await ok(org.call('PUT', `/orgs/${org.org}/libraries/prices`, {manifest, source: 'export const gross = n => Number(n) * 1.25\n'}), 200)
   await ok(org.call('PATCH', `/orgs/${org.org}/config/settings`, {expressionContext: {region: 'north'}}), 200)
 })
-test.afterEach.always(async () => {
-  await Promise.all(started.splice(0).map(endWorker))
-  here.crm.faults.clear()
-})
+test.afterEach.always(() => here.crm.faults.clear())
 
 const manifest = {
   ...{namespace: 'prices', version: '1.0.0', scope: 'org', description: ''},
   functions: [{name: 'gross', description: '', parameters: [], examples: [{arguments: [4], result: 5}]}],
 }
 
-const startWorker = (environment: Record<string, string> = {}) => {
-  const worker = startProcess(here.config, environment)
-  started.push(worker)
-  return worker
-}
+const startWorker = openWorkers(() => here.config)
 
 const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
 const made = (field: string, transform: string, more: object = {}) => ({field, mode: 'expression', transform, ...more})

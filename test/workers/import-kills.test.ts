@@ -1,4 +1,3 @@
-import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import {createInterface} from 'node:readline'
 import test from 'ava'
@@ -7,28 +6,20 @@ import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
 import {until} from '../until.ts'
-import {endWorker, startWorker as startProcess} from '../worker-process.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
-const started: ChildProcess[] = []
 
 test.before(async t => {
   here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
-test.afterEach.always(async () => {
-  await Promise.all(started.splice(0).map(endWorker))
-  here.crm.faults.clear()
-})
+test.afterEach.always(() => here.crm.faults.clear())
 
-const startWorker = (environment: Record<string, string> = {}) => {
-  const worker = startProcess(here.config, environment)
-  started.push(worker)
-  return worker
-}
+const startWorker = openWorkers(() => here.config)
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const rows = 1_500

@@ -1,32 +1,23 @@
-import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
-import {endWorker, startWorker as startProcess} from '../worker-process.ts'
+import {openWorkers} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
-const started: ChildProcess[] = []
 
 test.before(async t => {
   here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 test.beforeEach(() => here.crm.clearJournal())
-test.afterEach.always(async () => {
-  await Promise.all(started.splice(0).map(endWorker))
-  here.crm.faults.clear()
-})
+test.afterEach.always(() => here.crm.faults.clear())
 
-const startWorker = (environment: Record<string, string> = {}) => {
-  const worker = startProcess(here.config, environment)
-  started.push(worker)
-  return worker
-}
+const startWorker = openWorkers(() => here.config)
 
 const column = (field: string, source: string, more: object = {}) => ({field, mode: 'column', source, ...more})
 const searched = (source: string, more: object = {}) => ({field: 'Account_Name', mode: 'search', source, ...more})

@@ -1,31 +1,22 @@
 import assert from 'node:assert/strict'
-import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
 import {ok, openOrg, readLog, untilEnded, untilRun} from '../importing.ts'
 import {assertLinked, column, companies, prepareFiles} from '../linking.ts'
-import {endWorker, startWorker as startProcess} from '../worker-process.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
-const started: ChildProcess[] = []
 
 test.before(async t => {
   here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
 
-test.afterEach.always(async () => {
-  await Promise.all(started.splice(0).map(endWorker))
-  here.crm.faults.clear()
-})
+test.afterEach.always(() => here.crm.faults.clear())
 
-const startWorker = (environment: Record<string, string> = {}) => {
-  const worker = startProcess(here.config, environment)
-  started.push(worker)
-  return worker
-}
+const startWorker = openWorkers(() => here.config)
 
 const [parents, children] = [1_000, 5_000]
 /** Every parent has five children, and no two of them stand together. */

@@ -1,12 +1,11 @@
-import {setTimeout as sleep} from 'node:timers/promises'
 import {endOutside, lockStanding} from '../../shared/runs/outside.ts'
 import {unstarted} from '../../shared/writes/answer.ts'
 import {settleDead} from '../../shared/writes/settle.ts'
 import {listOutsideSends} from '../../sql/outside-ledger.ts'
 import {deleteOfWriting, listStaleOutside, listUntidied, markTidied, ofWriting} from '../../sql/outside-runs.ts'
 import {deleteOldWrites, dropRequest, keepUnsent, listAbandoned} from '../../sql/writes.ts'
+import {aboutEachLease, rounds} from '../rounds.ts'
 import type {Tools} from '../tools.ts'
-import type {Worker} from '../worker.ts'
 
 const runsPerLook = 100
 const rowsPerDelete = 10_000
@@ -17,28 +16,6 @@ const idleSeconds = 24 * 3600
 const keptDays = 7
 /** By then the queue has given up the job of a write. */
 const abandonedSeconds = 1_200
-
-/**
- * Looks a few times a minute for what the outside engines' runs leave: batches whose sender died, runs to be ended, rows that only the
- * writing needed. Any number of processes may do it; each run is moved under its own lock. Bounded by the drain.
- */
-const sweep: Worker = {
-  name: 'writes.sweep',
-  async start(_, tools) {
-    void look(tools)
-  },
-}
-export default sweep
-
-const look = async (tools: Tools) => {
-  const everyMs = (tools.config.LEASE_SECONDS * 1000) / 3
-  while (!tools.drain.aborted) {
-    for (const step of [moveStale, giveUpAbandoned, tidyEnded, dropOldWrites]) {
-      await step(tools).catch(error => tools.log.warn({err: error}, 'sweep failed'))
-    }
-    await sleep(everyMs, undefined, {signal: tools.drain}).catch(() => {})
-  }
-}
 
 /** One that fails keeps none of the others. */
 const each = async <T extends object>({log, drain}: Tools, found: readonly T[], move: (one: T) => Promise<unknown>) => {
@@ -86,3 +63,9 @@ const tidyEnded = async (tools: Tools) => {
 const dropOldWrites = async ({db, drain}: Tools) => {
   while ((await deleteOldWrites(db, {days: keptDays, limit: writesPerDelete})) === writesPerDelete) drain.throwIfAborted()
 }
+
+/**
+ * What the outside engines' runs leave: batches whose sender died, runs to be ended, rows that only the writing needed. Each run is moved
+ * under its own lock.
+ */
+export default rounds({name: 'writes.sweep', everyMs: aboutEachLease, steps: [moveStale, giveUpAbandoned, tidyEnded, dropOldWrites]})
