@@ -28,6 +28,7 @@ import jobs from './routes/jobs.ts'
 import libraries from './routes/libraries.ts'
 import members from './routes/members.ts'
 import modules from './routes/modules.ts'
+import notices from './routes/notices.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
 import outsideRuns from './routes/outside-runs.ts'
@@ -39,6 +40,7 @@ import rows from './routes/rows.ts'
 import runEvents from './routes/run-events.ts'
 import runRecords from './routes/run-records.ts'
 import runs from './routes/runs.ts'
+import schedules from './routes/schedules.ts'
 import settings from './routes/settings.ts'
 import signIn from './routes/sign-in.ts'
 import sources from './routes/sources.ts'
@@ -46,7 +48,9 @@ import staff from './routes/staff.ts'
 import staffOrgs from './routes/staff-orgs.ts'
 import staffPeople from './routes/staff-people.ts'
 import takes from './routes/takes.ts'
+import templates from './routes/templates.ts'
 import tokens from './routes/tokens.ts'
+import webhooks from './routes/webhooks.ts'
 import writes from './routes/writes.ts'
 import {recordViewWrite} from './staff-write.ts'
 
@@ -67,13 +71,17 @@ export const routes: Route[] = [
   ...writes,
   ...rows,
   ...takes,
+  ...templates,
   ...discovery,
   ...libraries,
   ...registry,
   ...modules,
   ...fields,
+  ...schedules,
   ...settings,
   ...changes,
+  ...notices,
+  ...webhooks,
   ...imports,
   ...sources,
   ...checks,

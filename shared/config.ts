@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {readPattern, readPlace} from './outbound/hosts.ts'
 
 const DEVELOPMENT_KEY = 'dev:bGFkaW5nLWRldmVsb3BtZW50LWtleS1vbmx5LTMyYnk='
 
@@ -32,6 +33,16 @@ const origins = list.transform((items, ctx) =>
   }),
 )
 
+/** Each in the form everything is compared in. */
+const listOf = (read: (text: string) => string | null, message: string) =>
+  list.transform((items, ctx) =>
+    items.map(item => {
+      const known = read(item)
+      if (known === null) ctx.addIssue({code: 'custom', message: `${item}: ${message}`})
+      return known ?? item
+    }),
+  )
+
 /** As a bearer may be written (RFC 6750), and long enough that nobody guesses it. */
 const adminToken = z
   .string()
@@ -61,6 +72,8 @@ const Environment = z.object({
   CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
   CRM_STANDIN_URL: z.url().optional(),
   GENERIC_ORIGINS: origins.prefault(''),
+  PRIVATE_HOSTS: listOf(readPlace, 'each is <host>:<port>, e.g. nas.example.internal:22').prefault(''),
+  SOURCE_HOSTS: listOf(readPattern, 'each is a host, *.<domain> for what is below it, or * for every public one').prefault('*'),
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
   IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
@@ -81,12 +94,16 @@ const Environment = z.object({
     .min(0)
     .default(64 * 1024 ** 2),
   DISCOVERY_REFRESH_HOURS: z.coerce.number().min(0).max(8_784).default(24),
+  RETENTION_HOUR_UTC: z.coerce.number().int().min(0).max(23).default(3),
   DRAIN_SECONDS: z.coerce.number().min(0).max(600).default(30),
   FAULT_POINT: z.string().optional(),
   RATE_PER_ADDRESS: z.coerce.number().int().min(0).default(60_000),
   RATE_PER_BEARER: z.coerce.number().int().min(0).default(12_000),
   TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   MAINTENANCE: flag.prefault(''),
+  DEFAULT_PLAN: z.enum(['free', 'team', 'business', 'enterprise']).default('free'),
+  SMTP_URL: z.url({protocol: /^smtps?$/, error: 'As smtp://user:password@host:587 or smtps://host:465'}).optional(),
+  MAIL_FROM: z.string().max(254).optional(),
 })
 
 export type Config = ReturnType<typeof readConfig>
@@ -98,6 +115,8 @@ export const readConfig = (environment: Record<string, string | undefined> = pro
   if (!parsed.success)
     throw new Error(`Configuration: ${parsed.error.issues.map(({path, message}) => `${path.join('.')}: ${message}`).join('; ')}`)
   const config = parsed.data
+  if (config.SMTP_URL && !config.MAIL_FROM)
+    throw new Error('Configuration: SMTP_URL is set, so MAIL_FROM is needed too, e.g. Lading <notices@example.com>')
   if (config.NODE_ENV === 'production') refuseDefaults(config)
   return {...config, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
 }

@@ -19,9 +19,15 @@ const PREFIXES = [
   'run',
   'wrt',
   'lib',
+  'tpl',
   'job',
   'req',
   'spl',
+  'sch',
+  'fir',
+  'ntc',
+  'whk',
+  'dlv',
 ] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */

@@ -51,6 +51,18 @@ export const checkImport = job({
   key: payload => payload.import,
 })
 
+/**
+ * Says "look at this firing of a schedule". The firing's lease is the truth, so a second delivery finds it held and ends; the clock
+ * enqueues another one for a firing nobody is at.
+ */
+export const fireSchedule = job({
+  name: 'schedule.fire',
+  payload: z.object({org: z.string(), firing: z.string()}),
+  answer: z.object({state: z.enum(['running', 'ended', 'waiting', 'held'])}),
+  policy: {policy: 'short', retryLimit: 0, expireInSeconds: 7_200, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+  key: ({firing}) => firing,
+})
+
 /** Erases an org, step by step, the org itself last: whatever breaks, the next attempt goes on where this one stood. */
 export const eraseOrg = job({
   name: 'org.erase',
@@ -89,4 +101,4 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
-export const jobs: Job[] = [writeRecords, replaceRows, checkCredits, runDiscovery, runImport, checkImport, eraseOrg]
+export const jobs: Job[] = [writeRecords, replaceRows, checkCredits, runDiscovery, runImport, checkImport, eraseOrg, fireSchedule]

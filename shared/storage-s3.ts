@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream'
 import type {S3Client} from '@aws-sdk/client-s3'
-import type {Storage} from './storage.ts'
+import type {Storage, StoredObject} from './storage.ts'
 import {StorageMissing} from './storage-missing.ts'
 
 export type S3Config = {
@@ -30,7 +30,7 @@ export const openS3 = (config: S3Config): Storage => {
   const {bucket: Bucket} = config
   let opened: ReturnType<typeof connect> | undefined
   const open = () => (opened ??= connect(config))
-  const list = (folder: string) => listKeys(open, {Bucket, Prefix: `${folder}/`})
+  const list = (folder: string | undefined) => listObjects(open, {Bucket, Prefix: folder === undefined ? '' : `${folder}/`})
   const sizeOf = async (key: string) => {
     const {client, s3} = await open()
     const {ContentLength = 0} = await missingOr(key, () => client.send(new s3.HeadObjectCommand({Bucket, Key: key})))
@@ -56,8 +56,12 @@ export const openS3 = (config: S3Config): Storage => {
     readRange: pieces,
     remove,
     async removeAll(folder) {
-      for await (const keys of list(folder))
-        for (let at = 0; at < keys.length; at += deletesAtOnce) await Promise.all(keys.slice(at, at + deletesAtOnce).map(remove))
+      for await (const found of list(folder))
+        for (let at = 0; at < found.length; at += deletesAtOnce)
+          await Promise.all(found.slice(at, at + deletesAtOnce).map(({key}) => remove(key)))
+    },
+    async *list(folder) {
+      for await (const found of list(folder)) yield* found
     },
     exists: key =>
       sizeOf(key).then(
@@ -117,12 +121,14 @@ const streamOf = async (read: (start: number, end: number) => Promise<Buffer>, {
 }
 
 /** By the thousand. */
-async function* listKeys(open: Open, where: {Bucket: string; Prefix: string}): AsyncGenerator<string[]> {
+async function* listObjects(open: Open, where: {Bucket: string; Prefix: string}): AsyncGenerator<StoredObject[]> {
   const {client, s3} = await open()
   for (let ContinuationToken: string | undefined; ; ) {
     const page = await client.send(new s3.ListObjectsV2Command({...where, ...(ContinuationToken && {ContinuationToken})}))
-    const keys = (page.Contents ?? []).flatMap(({Key}) => Key ?? [])
-    if (keys.length) yield keys
+    const found = (page.Contents ?? []).flatMap(({Key: key, LastModified, Size: bytes = 0}) =>
+      key ? {key, modifiedAt: LastModified ?? new Date(), bytes} : [],
+    )
+    if (found.length) yield found
     if (!page.IsTruncated || !page.NextContinuationToken) return
     ContinuationToken = page.NextContinuationToken
   }

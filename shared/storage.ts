@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto'
 import {once} from 'node:events'
 import {createReadStream, ReadStream} from 'node:fs'
 import {mkdir, open, readdir, rename, rm, stat} from 'node:fs/promises'
-import {dirname, join} from 'node:path'
+import {dirname, join, relative, sep} from 'node:path'
 import {Readable} from 'node:stream'
 import {Disk} from 'flydrive'
 import {FSDriver} from 'flydrive/drivers/fs'
@@ -10,6 +10,8 @@ import {StorageMissing} from './storage-missing.ts'
 import {openS3, type S3Config} from './storage-s3.ts'
 
 export type StorageConfig = {directory: string; s3?: S3Config | undefined}
+
+export type StoredObject = {key: string; modifiedAt: Date; bytes: number}
 
 export type Storage = {
   /** What kind of storage it is: what one kind keeps, a deployment with another cannot read. */
@@ -23,6 +25,8 @@ export type Storage = {
   remove(key: string): Promise<void>
   /** Everything whose key begins with `folder/`. */
   removeAll(folder: string): Promise<void>
+  /** Everything whose key begins with `folder/`, or everything there is, in no order, and also what is not ours. What comes or goes meanwhile may be missing. */
+  list(folder?: string): AsyncIterable<StoredObject>
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
   /** Removes what broken uploads left more than an hour ago; answers how many. */
@@ -45,6 +49,7 @@ export const openStorage = ({directory, s3}: StorageConfig): Storage => {
     readRange: async (key, range) => storage.readRange(checked(key), range),
     remove: async key => storage.remove(checked(key)),
     removeAll: async folder => storage.removeAll(checkedFolder(folder)),
+    list: folder => storage.list(folder === undefined ? undefined : checkedFolder(folder)),
     exists: async key => storage.exists(checked(key)),
     size: async key => storage.size(checked(key)),
   }
@@ -59,6 +64,7 @@ const openFolder = (directory: string): Storage => {
     readRange: (key, range) => readPart(join(directory, key), key, range),
     remove: key => disk.delete(key),
     removeAll: folder => disk.deleteAll(folder),
+    list: folder => listFiles(directory, folder === undefined ? directory : join(directory, folder)),
     exists: key => disk.exists(key),
     size: async key => (await missingOr(key, () => disk.getMetaData(key))).contentLength,
     sweepTemporary: () => sweep(join(directory, temporary)),
@@ -74,7 +80,7 @@ const checked = (key: string) => {
 }
 
 const checkedFolder = (folder: string) => {
-  if (/^[a-z][\w-]*$/i.test(folder)) return folder
+  if (/^[a-z][\w-]*(\/[\w-]+)*$/i.test(folder)) return folder
   throw new Error(`Not a folder of storage keys: ${folder}`)
 }
 
@@ -121,6 +127,25 @@ const readPart = (path: string, key: string, {start, end}: {start: number; end: 
     await once(stream, 'open')
     return stream
   })
+
+/** One folder in memory at a time; not what is not whole yet. */
+async function* listFiles(root: string, folder: string): AsyncGenerator<StoredObject> {
+  const entries = await readdir(folder, {withFileTypes: true}).catch(noneIfMissing)
+  for (const entry of entries) {
+    const path = join(folder, entry.name)
+    if (path === join(root, temporary)) continue
+    if (entry.isDirectory()) yield* listFiles(root, path)
+    else if (entry.isFile()) {
+      const found = await stat(path).catch(noneIfMissing)
+      if ('mtime' in found) yield {key: relative(root, path).split(sep).join('/'), modifiedAt: found.mtime, bytes: found.size}
+    }
+  }
+}
+
+const noneIfMissing = (error: NodeJS.ErrnoException): never[] => {
+  if (error.code === 'ENOENT') return []
+  throw error
+}
 
 const missingOr = async <T>(key: string, act: () => Promise<T>) => {
   try {

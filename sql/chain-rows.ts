@@ -14,25 +14,32 @@ const findMatchesStatement = prepare<{key: Buffer; recordId: string}>(
    where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[]) and how in (1, 2, 3)`,
 )
 
-/** Which of these rows have a record, and which; what the chain itself came to before what the one it looks back at did. */
+/** Which of these rows have a record, which, and how and in which run they came by it; what the chain itself came to before what the one it looks back at did. */
 export const findRecordsOf = (hot: Hot, {chain, before, module, keys}: {chain: number; before: number; module: number; keys: string[]}) =>
   findRecordsStatement(hot, [chain, before, module, keys])
 
-const findRecordsStatement = prepare<{key: string; recordId: string}>(
+const findRecordsStatement = prepare<{key: string; recordId: string; how: number; run: number}>(
   'find-records-of',
-  `select distinct on (row_key) row_key as key, record_id as "recordId" from chain_rows
+  `select distinct on (row_key) row_key as key, record_id as "recordId", how, run_no as run from chain_rows
    where chain_no in ($1::bigint, $2::bigint) and module_no = $3::smallint and row_key = any($4::text[])
    order by row_key, chain_no = $1 desc`,
 )
 
-/** Those of these rows whose record is there and has not been patched, and how they came by it. A record only met is this run's or none. */
-export const findPatchable = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
-  findPatchableStatement(hot, [chain, run, module, keys])
+type Patchable = {chain: number; before: number; run: number; module: number; keys: string[]}
+
+/**
+ * Those of these rows whose record is there and has not been patched, and how they came by it; what the chain itself came to before what the
+ * one it looks back at did. A record only met is this run's or none.
+ */
+export const findPatchable = (hot: Hot, {chain, before, run, module, keys}: Patchable) =>
+  findPatchableStatement(hot, [chain, run, module, keys, before])
 
 const findPatchableStatement = prepare<{key: string; recordId: string; how: number}>(
   'find-patchable',
-  `select row_key as key, record_id as "recordId", how from chain_rows
-   where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and not patched and (how < 4 or run_no = $2::bigint)`,
+  `select distinct on (row_key) row_key as key, record_id as "recordId", how from chain_rows
+   where chain_no in ($1::bigint, $5::bigint) and module_no = $3::smallint and row_key = any($4::text[]) and not patched
+     and (how < 4 or run_no = $2::bigint)
+   order by row_key, chain_no = $1 desc`,
 )
 
 /** Which of these rows have their record from an earlier run of the chain, and which record: they are not written again. */
@@ -57,3 +64,14 @@ export const listHolders = (db: Db, {chain, module, records}: {chain: number; mo
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     select record_id as "recordId", row_key as key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)
+
+/** Which of these records any row of the chain has to do with, and how. */
+export const listHows = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), how: z.number()}))`
+    select record_id as "recordId", min(how) as how from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)
+    group by record_id
+    union all
+    select record_id, min(how) from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (3, 4)
+    group by record_id`)

@@ -4,13 +4,16 @@ import {type Db, sql, type Tx} from './database.ts'
 /** What an org's runs have by the thousand, and the column that says whose it is. A chain is named by its first run. */
 const OF_RUNS = {
   ...{run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
-  ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no', question_rows: 'run_no'},
+  ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no', question_rows: 'run_no', run_lookups: 'run_no'},
+  ...{run_parent_keys: 'run_no', segments: 'run_no'},
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
+/** Without what later runs of a chain need. */
+export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
 /** What an org has by the thousand itself. The rest leaves with its row. */
-export const OF_ORG = ['imports', 'changes', 'jobs'] as const
+export const OF_ORG = ['firings', 'deliveries', 'notices', 'imports', 'changes', 'jobs'] as const
 
 /** Whoever carries a run of the org writes nothing more: the fence has moved, and the lease never ends. */
 export const holdRuns = (db: Db, org: string) =>

@@ -9,38 +9,61 @@ const Import = z.object({
   state: z.enum(['draft', 'ready', 'running', 'done', 'expired']),
   flows: z.array(z.unknown()),
   version: z.number(),
+  templateId: z.string().nullable(),
+  templateVersion: z.number().nullable(),
+  slots: z.array(z.unknown()),
+  createdBy: z.string().nullable(),
   createdAt: z.string(),
+  /** Its files, and all that its runs kept, are gone since. */
+  expiredAt: z.string().nullable(),
 })
 export type Import = z.infer<typeof Import>
 
-const columns = sql.fragment`import_no as no, id, name, connector_id as "connectorId", state, flows, version, created_at as "createdAt"`
+const columns = sql.fragment`import_no as no, id, name, connector_id as "connectorId", state, flows, version,
+  template_id as "templateId", template_version as "templateVersion", slots, created_by as "createdBy", created_at as "createdAt",
+  expired_at as "expiredAt"`
 
-export const insertImport = (
-  db: Db,
-  {id, org, connector, name, person}: {id: string; org: string; connector: string; name: string; person: string | null},
-) =>
+type NewImport = {id: string; org: string; connector: string; name: string; person: string | null}
+/** What its template makes of it, where it has one. */
+type Begun = {template: {id: string; version: number}; slots: readonly unknown[]; flows: readonly unknown[]}
+
+export const insertImport = (db: Db, {id, org, connector, name, person}: NewImport, begun: Begun | null = null) =>
   db.one(sql.type(Import)`
-    insert into imports (id, org_id, connector_id, name, created_by) values (${id}, ${org}, ${connector}, ${name}, ${person})
+    insert into imports (id, org_id, connector_id, name, created_by, template_id, template_version, slots, flows)
+    values (${id}, ${org}, ${connector}, ${name}, ${person}, ${begun?.template.id ?? null}, ${begun?.template.version ?? null},
+      ${sql.jsonb((begun?.slots ?? []) as never)}, ${sql.jsonb((begun?.flows ?? []) as never)})
     returning ${columns}`)
 
 export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
-  db.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id}`)
+  db.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted`)
 
 export const findImportId = (db: Db, no: number) =>
   db.oneFirst(sql.type(z.object({id: z.string()}))`select id from imports where import_no = ${no}`)
 
 /** Holds the import until the transaction ends: what depends on its state is decided once at a time. */
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
-  tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} for update`)
+  tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)
 
 /** Newest first; `before` is the id the last page ended with. */
 export const listImports = (db: Db, {org, before, limit}: {org: string; before: string | null; limit: number}) =>
   db.any(sql.type(Import)`
-    select ${columns} from imports where org_id = ${org} and (${before}::text is null or id < ${before}) order by id desc limit ${limit}`)
+    select ${columns} from imports where org_id = ${org} and not deleted and (${before}::text is null or id < ${before})
+    order by id desc limit ${limit}`)
 
 export const setFlows = (tx: Tx, {no, flows, state}: {no: number; flows: unknown[]; state: 'draft' | 'ready'}) =>
   tx.one(sql.type(Import)`
     update imports set flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1 where import_no = ${no} returning ${columns}`)
+
+/** The same name is no new version. */
+export const setImportName = (tx: Tx, {no, name}: {no: number; name: string}) =>
+  tx.one(sql.type(Import)`
+    update imports set name = ${name}, version = version + (name <> ${name})::int where import_no = ${no} returning ${columns}`)
+
+/** The files its template expects, as they are filled, and its flows over them. */
+export const setSlots = (tx: Tx, {no, slots, flows, state}: {no: number; slots: unknown[]; flows: unknown[]; state: 'draft' | 'ready'}) =>
+  tx.one(sql.type(Import)`
+    update imports set slots = ${sql.jsonb(slots as never)}, flows = ${sql.jsonb(flows as never)}, state = ${state}, version = version + 1
+    where import_no = ${no} returning ${columns}`)
 
 export const setImportState = (db: Db, {no, state}: {no: number; state: Import['state']}) =>
   db.query(sql.type(z.object({}))`update imports set state = ${state} where import_no = ${no}`)

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Db, type Hot, prepare, sql, statementsIn, type Tx} from './database.ts'
 
 /**
@@ -14,7 +15,7 @@ export type Intent = {
   flow: number
   module: number
   kind: number
-  /** `digest`: of the values by which a create that is lost would be known again. `isMetered`: false for what counts nothing. */
+  /** `digest`: of the values by which a create that is lost would be known again. `isMetered`: false for what counts nothing. `parent`: the row key it belongs to, where it does. */
   rows: {
     key: string
     number: number
@@ -23,6 +24,7 @@ export type Intent = {
     witness: boolean
     digest?: Buffer | null
     isMetered?: boolean
+    parent?: string | null
   }[]
   /** How long the CRM may take before the send counts as dead, in seconds. */
   answerSeconds: number
@@ -38,23 +40,25 @@ export const admit = async (hot: Hot, {run, fence, batch, flow, module, kind, ro
     flow,
     module,
     kind,
-    rows.map(({key}) => key),
-    rows.map(({attempt}) => attempt),
-    rows.map(({number}) => number),
-    rows.map(({target}) => target),
-    rows.map(({witness}) => witness),
+    columnLiteral(rows, 'key'),
+    columnLiteral(rows, 'attempt'),
+    columnLiteral(rows, 'number'),
+    columnLiteral(rows, 'target'),
+    columnLiteral(rows, 'witness'),
     leaseSeconds,
     answerSeconds,
-    rows.map(({digest = null}) => digest),
-    rows.map(({isMetered = true}) => isMetered),
+    columnLiteral(rows, 'digest'),
+    arrayLiteral(rows.map(({isMetered = true}) => isMetered)),
+    rows.map(({parent = null}) => parent),
   ])
 }
 
 const admitStatement = prepare(
   'admit',
   `with admitted as (
-     insert into admissions (run_no, module_no, row_key, last_attempt)
-     select $1::bigint, $5::smallint, key, attempt from unnest($7::text[], $8::smallint[], $15::boolean[]) as r(key, attempt, metered)
+     insert into admissions (run_no, module_no, row_key, last_attempt, parent_key)
+     select $1::bigint, $5::smallint, key, attempt, parent
+     from unnest($7::text[], $8::smallint[], $15::boolean[], $16::text[]) as r(key, attempt, metered, parent)
      where metered order by key
      on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt
        where admissions.last_attempt < excluded.last_attempt
@@ -99,6 +103,10 @@ export type OpenQuestion = {
   witness: boolean
   digest?: Buffer | null
   attempt: number
+  /** The run asks no more. */
+  ended?: boolean
+  /** The CRM has done with the send so many seconds after it left; null: by its batch's deadline. */
+  doneSeconds?: number | null
 }
 type RowName = {module: number; key: string}
 
@@ -118,6 +126,8 @@ export type Settlement = {
   /** Rows whose record has what is written after all flows. */
   patched?: RowName[]
   cursor: {flow: number; lowWater: number; pass?: number}
+  /** False where it only tells what an earlier owner left: that the run gets on is not said by it. */
+  isProgress?: boolean
   answerSeconds: number
   leaseSeconds: number
 }
@@ -136,63 +146,64 @@ const valuesOf = (s: Settlement) => [
   s.run,
   s.fence,
   s.settleNo,
-  s.batches,
+  arrayLiteral(s.batches),
   s.log.length,
   s.leaseSeconds,
-  s.counts,
-  column(s.released, 'module'),
-  column(s.released, 'key'),
-  column(s.log, 'key'),
-  column(s.log, 'flow'),
-  column(s.log, 'number'),
-  column(s.log, 'module'),
-  column(s.log, 'phase'),
-  column(s.log, 'target'),
-  column(s.log, 'attempt'),
-  column(s.log, 'recordId'),
-  column(s.log, 'outcome'),
-  column(s.log, 'code'),
-  column(s.log, 'message'),
+  arrayLiteral(s.counts),
+  columnLiteral(s.released, 'module'),
+  columnLiteral(s.released, 'key'),
+  columnLiteral(s.log, 'key'),
+  columnLiteral(s.log, 'flow'),
+  columnLiteral(s.log, 'number'),
+  columnLiteral(s.log, 'module'),
+  columnLiteral(s.log, 'phase'),
+  columnLiteral(s.log, 'target'),
+  columnLiteral(s.log, 'attempt'),
+  columnLiteral(s.log, 'recordId'),
+  columnLiteral(s.log, 'outcome'),
+  columnLiteral(s.log, 'code'),
+  columnLiteral(s.log, 'message'),
   s.chain,
-  column(s.kept, 'module'),
-  column(s.kept, 'key'),
-  column(s.kept, 'recordId'),
-  column(s.kept, 'how'),
-  column(s.kept, 'matchKey'),
-  column(s.opened, 'module'),
-  column(s.opened, 'key'),
-  column(s.opened, 'flow'),
-  column(s.opened, 'number'),
-  column(s.opened, 'kind'),
-  column(s.opened, 'target'),
-  column(s.opened, 'witness'),
-  column(s.opened, 'attempt'),
-  column(s.closed, 'module'),
-  column(s.closed, 'key'),
+  columnLiteral(s.kept, 'module'),
+  columnLiteral(s.kept, 'key'),
+  columnLiteral(s.kept, 'recordId'),
+  columnLiteral(s.kept, 'how'),
+  columnLiteral(s.kept, 'matchKey'),
+  columnLiteral(s.opened, 'module'),
+  columnLiteral(s.opened, 'key'),
+  columnLiteral(s.opened, 'flow'),
+  columnLiteral(s.opened, 'number'),
+  columnLiteral(s.opened, 'kind'),
+  columnLiteral(s.opened, 'target'),
+  columnLiteral(s.opened, 'witness'),
+  columnLiteral(s.opened, 'attempt'),
+  columnLiteral(s.closed, 'module'),
+  columnLiteral(s.closed, 'key'),
   s.cursor.flow,
   s.cursor.lowWater,
   s.answerSeconds,
-  s.opened.map(({digest = null}) => digest),
-  column(s.patched ?? [], 'module'),
-  column(s.patched ?? [], 'key'),
+  columnLiteral(s.opened, 'digest'),
+  columnLiteral(s.patched ?? [], 'module'),
+  columnLiteral(s.patched ?? [], 'key'),
   s.cursor.pass ?? 0,
+  s.opened.map(({ended = false}) => ended),
+  s.opened.map(({doneSeconds = null}) => doneSeconds),
+  s.isProgress ?? true,
 ]
-
-const column = <T, K extends keyof T>(rows: T[], name: K) => rows.map(row => row[name])
 
 const settleText = `with gone as (delete from sends where run_no = $1::bigint and batch_no = any($4::bigint[]) and fence <= $2::bigint returning 1),
    freed as (
      delete from admissions a using unnest($8::smallint[], $9::text[]) as r(module_no, row_key)
      where a.run_no = $1 and a.module_no = r.module_no and a.row_key = r.row_key returning 1),
    head as (
-     update run_heads set settle_no = $3::bigint, takeovers = 0, next_seq = next_seq + $5::int, counted = counted - (select count(*) from freed),
+     update run_heads set settle_no = $3::bigint, takeovers = case when $46::boolean then 0 else takeovers end, next_seq = next_seq + $5::int, counted = counted - (select count(*) from freed),
        counts = add_counts(counts, $7::bigint[]), lease_until = lading_now() + make_interval(secs => $6::float8)
      where run_no = $1 and fence = $2 and lease_until > lading_now() and settle_no = $3 - 1
        and (select count(*) from gone) = cardinality($4)
-     returning next_seq - $5 as base),
+     returning next_seq - $5 as base, lading_now() as at),
    logged as (
-     insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message)
-     select $1, base + ord - 1, key, flow, number, module, phase, target, attempt, record_id, outcome, code, message
+     insert into run_log (run_no, seq, row_key, flow_no, row_number, module_no, phase, target, attempt, record_id, outcome, code, message, at)
+     select $1, base + ord - 1, key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, at
      from head, unnest($10::text[], $11::smallint[], $12::bigint[], $13::smallint[], $14::smallint[], $15::text[], $16::smallint[], $17::text[],
        $18::smallint[], $19::text[], $20::text[])
        with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
@@ -203,13 +214,22 @@ const settleText = `with gone as (delete from sends where run_no = $1::bigint an
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
-     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, sent_at,
+     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, sent_at,
        deadline_at)
-     select $21, module, key, $1, flow, number, kind, target, witness, digest, attempt, lading_now(), lading_now() + make_interval(secs => $39::float8)
+     select $21, module, key, $1, flow, number, o.kind, o.target, o.witness, o.digest, attempt, o.ended,
+       coalesce(s.sent_at, u.sent_at, lading_now()),
+       least(coalesce(s.deadline_at, u.deadline_at, lading_now() + make_interval(secs => $39::float8)),
+         coalesce(s.sent_at, lading_now()) + make_interval(secs => done_seconds))
      from head, unnest($27::smallint[], $28::text[], $29::smallint[], $30::bigint[], $31::smallint[], $32::text[], $33::boolean[], $34::smallint[],
-       $40::bytea[]) as o(module, key, flow, number, kind, target, witness, attempt, digest)
+       $40::bytea[], $44::boolean[], $45::float8[]) as o(module, key, flow, number, kind, target, witness, attempt, digest, ended, done_seconds)
+     left join lateral (
+       select min(sent_at) as sent_at, max(deadline_at) as deadline_at from sends
+       where run_no = $1 and module_no = o.module and o.key = any(row_keys)) s on true
+     left join unsettled u on u.chain_no = $21 and u.module_no = o.module and u.row_key = o.key
      on conflict (chain_no, module_no, row_key) do update set run_no = excluded.run_no, kind = excluded.kind, target = excluded.target,
-       witness = excluded.witness, digest = excluded.digest, flow_no = excluded.flow_no, last_attempt = excluded.last_attempt, sent_at = excluded.sent_at, deadline_at = excluded.deadline_at),
+       witness = excluded.witness, digest = excluded.digest, flow_no = excluded.flow_no, last_attempt = excluded.last_attempt,
+       ended = excluded.ended, deadline_at = excluded.deadline_at,
+       sent_at = case when unsettled.kind = 0 and excluded.kind = 0 then least(unsettled.sent_at, excluded.sent_at) else excluded.sent_at end),
    closed as (
      delete from unsettled u using head, unnest($35::smallint[], $36::text[]) as c(module_no, row_key)
      where u.chain_no = $21 and u.module_no = c.module_no and u.row_key = c.row_key),

@@ -9,16 +9,16 @@ const Described = Org.extend({
   createdAt: z.string(),
 })
 
+type Kept = {id: string; name: string; dc: string; crmOrgId: string; sandbox?: boolean; plan?: string}
+
 /**
- * The org of this CRM org, under the name it has there; `id` is used for a new one. Its row is held to the end of the
- * transaction, so sign-ins to one org take turns.
+ * The org of this CRM org, under the name it has there; `id` and the newest version of `plan` are used for a new one. Its row is held to
+ * the end of the transaction, so sign-ins to one org take turns.
  */
-export const keepOrg = (
-  tx: Tx,
-  {id, name, dc, crmOrgId, sandbox = false}: {id: string; name: string; dc: string; crmOrgId: string; sandbox?: boolean},
-) =>
+export const keepOrg = (tx: Tx, {id, name, dc, crmOrgId, sandbox = false, plan = 'free'}: Kept) =>
   tx.one(sql.type(Org)`
-    insert into orgs (id, name, crm_dc, crm_org_id, sandbox) values (${id}, ${name}, ${dc}, ${crmOrgId}, ${sandbox})
+    insert into orgs (id, name, crm_dc, crm_org_id, sandbox, plan_version_id)
+    values (${id}, ${name}, ${dc}, ${crmOrgId}, ${sandbox}, (select p.id from plan_versions p where key = ${plan} order by version desc limit 1))
     on conflict (crm_dc, crm_org_id) do update set name = excluded.name, sandbox = excluded.sandbox,
       sandbox_of = case when excluded.sandbox then orgs.sandbox_of end
     returning id, name, follows_crm_roles as "followsCrmRoles"`)

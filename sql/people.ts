@@ -40,3 +40,6 @@ export const setBanned = (tx: Tx, {id, banned}: {id: string; banned: boolean}) =
 
 /** What they made stays, and names nobody; their memberships go. Sessions and API tokens are those of nobody from now on. */
 export const deletePerson = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from people where id = ${id}`)
+
+export const isBanned = (db: Db, id: string) =>
+  db.exists(sql.type(z.object({}))`select from people where id = ${id} and banned_at is not null`)

@@ -1,13 +1,149 @@
 import {z} from 'zod'
-import {type Db, sql} from './database.ts'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Limits = z.object({
+  rowsPerPeriod: z.number(),
+  rowsPerRun: z.number(),
+  modules: z.number(),
+  schedules: z.number(),
+  fileBytes: z.number(),
+  historyDays: z.number(),
+  aiCredits: z.number(),
+})
+export type Limits = z.infer<typeof Limits>
 
 const Plan = z.object({
   id: z.string(),
   key: z.string(),
-  limits: z.object({rowsPerRun: z.number(), fileBytes: z.number(), historyDays: z.number()}),
+  version: z.number(),
+  name: z.string(),
+  rank: z.number(),
+  limits: Limits,
+  features: z.array(z.string()),
 })
 export type Plan = z.infer<typeof Plan>
 
+const columns = sql.fragment`p.id, p.key, p.version, p.name, p.rank, p.limits, p.features`
+
+/** The plan the org is on at this moment. */
 export const findPlan = (db: Db, org: string) =>
-  db.one(sql.type(Plan)`
-    select p.id, p.key, p.limits from plan_versions p join orgs o on o.plan_version_id = p.id where o.id = ${org}`)
+  db.one(sql.type(Plan)`select ${columns} from plan_versions p join org_plans o on o.plan_version_id = p.id where o.org_id = ${org}`)
+
+export const Status = z.enum(['trialing', 'active', 'past_due', 'suspended'])
+export type Status = z.infer<typeof Status>
+
+const Standing = z.object({
+  plan: Plan,
+  status: Status,
+  anchor: z.string(),
+  trialStartedAt: z.string().nullable(),
+  trialEndsAt: z.string().nullable(),
+  pastDueSince: z.string().nullable(),
+  overageEnabled: z.boolean(),
+  sandbox: z.boolean(),
+  now: z.string(),
+})
+export type StandingRow = z.infer<typeof Standing>
+
+/** How the org stands, and what time it is. Null for an org that is gone. */
+export const findStanding = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Standing)`
+    select jsonb_build_object('id', p.id, 'key', p.key, 'version', p.version, 'name', p.name, 'rank', p.rank, 'limits', p.limits,
+        'features', p.features) as plan,
+      status, anchor, o.trial_started_at as "trialStartedAt", o.trial_ends_at as "trialEndsAt", o.past_due_since as "pastDueSince",
+      o.overage_enabled as "overageEnabled", orgs.sandbox, lading_now() as now
+    from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id
+    where o.org_id = ${org}`)
+
+/** Those an org may be pointed to, each as it is sold now, the lowest first. */
+export const listSold = (db: Db) =>
+  db.any(sql.type(Plan)`
+    select ${columns} from plan_versions p
+    where sold and not exists (select from plan_versions n where n.key = p.key and n.version > p.version)
+    order by rank, key`)
+
+/** As it is now, of whatever is sold or not. */
+export const findNewestPlan = (db: Db, key: string) =>
+  db.one(sql.type(Plan)`select ${columns} from plan_versions p where key = ${key} order by version desc limit 1`)
+
+export const findPlanVersion = (db: Db, id: string) => db.maybeOne(sql.type(Plan)`select ${columns} from plan_versions p where id = ${id}`)
+
+const Payment = z.object({
+  paymentProductId: z.string().nullable(),
+  paymentPriceMonthlyId: z.string().nullable(),
+  paymentPriceAnnualId: z.string().nullable(),
+  paymentPriceOverageId: z.string().nullable(),
+})
+export type PlanPayment = z.infer<typeof Payment>
+const Priced = Plan.extend({sold: z.boolean(), ...Payment.shape})
+export type PricedPlan = z.infer<typeof Priced>
+
+const priced = sql.fragment`${columns}, p.sold, p.payment_product_id as "paymentProductId", p.payment_price_monthly_id as "paymentPriceMonthlyId",
+  p.payment_price_annual_id as "paymentPriceAnnualId", p.payment_price_overage_id as "paymentPriceOverageId"`
+
+/** Every version of every plan. */
+export const listPlans = (db: Db) => db.any(sql.type(Priced)`select ${priced} from plan_versions p order by rank, key, version`)
+
+export const lockPricedPlan = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(Priced)`select ${priced} from plan_versions p where id = ${id} for no key update`)
+
+export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment) =>
+  tx.one(sql.type(Priced)`
+    update plan_versions p set payment_product_id = ${payment.paymentProductId}, payment_price_monthly_id = ${payment.paymentPriceMonthlyId},
+      payment_price_annual_id = ${payment.paymentPriceAnnualId}, payment_price_overage_id = ${payment.paymentPriceOverageId}
+    where id = ${id} returning ${priced}`)
+
+type Moved = {org: string; plan: string; status: Status; anchor: string}
+
+/** The org's row is held. A debt is the old plan's. */
+export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: Moved) =>
+  tx.query(sql.type(z.object({}))`
+    update orgs set plan_version_id = ${plan}, plan_status = ${status}, plan_anchor = ${anchor}, past_due_since = null where id = ${org}`)
+
+/** What it gives way to is the plan there is. */
+export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string; days: number}) =>
+  tx.query(sql.type(z.object({}))`
+    update orgs set trial_from = plan_version_id, plan_version_id = ${plan}, plan_status = 'trialing', plan_anchor = clock.now,
+      trial_started_at = clock.now, trial_ends_at = clock.now + make_interval(days => ${days})
+    from (select lading_now() as now) clock where id = ${org}`)
+
+const Trial = z.object({org: z.string(), from: z.string(), endsAt: z.string(), key: z.string()})
+
+/** One trial whose time is over, its org's row held; null while there is none. */
+export const claimOverTrial = (tx: Tx) =>
+  tx.maybeOne(sql.type(Trial)`
+    select o.id as org, o.trial_from as "from", o.trial_ends_at as "endsAt", p.key
+    from orgs o join plan_versions p on p.id = o.plan_version_id
+    where plan_status = 'trialing' and trial_ends_at <= lading_now()
+    order by trial_ends_at limit 1 for no key update of o skip locked`)
+
+const Suspension = z.object({id: z.string(), suspendedAt: z.string().nullable()})
+
+/** Held to the end of the transaction. */
+export const lockSuspension = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(Suspension)`select id, suspended_at as "suspendedAt" from orgs where id = ${id} and erasing_at is null for no key update`)
+
+export const setSuspended = (tx: Tx, {id, suspended}: {id: string; suspended: boolean}) =>
+  tx.one(sql.type(Suspension)`
+    update orgs set suspended_at = case when ${suspended} then lading_now() end where id = ${id} returning id, suspended_at as "suspendedAt"`)
+
+const Pack = z.object({
+  key: z.string(),
+  name: z.string(),
+  credits: z.number(),
+  paymentProductId: z.string().nullable(),
+  paymentPriceId: z.string().nullable(),
+})
+export type Pack = z.infer<typeof Pack>
+export type PackPayment = Pick<Pack, 'paymentProductId' | 'paymentPriceId'>
+
+const pack = sql.fragment`key, name, credits, payment_product_id as "paymentProductId", payment_price_id as "paymentPriceId"`
+
+/** The smallest first. */
+export const listPacks = (db: Db) => db.any(sql.type(Pack)`select ${pack} from credit_packs order by credits, key`)
+
+export const lockPack = (tx: Tx, key: string) => tx.maybeOne(sql.type(Pack)`select ${pack} from credit_packs where key = ${key} for no key update`)
+
+export const setPackPayment = (tx: Tx, key: string, {paymentProductId, paymentPriceId}: PackPayment) =>
+  tx.one(sql.type(Pack)`
+    update credit_packs set payment_product_id = ${paymentProductId}, payment_price_id = ${paymentPriceId} where key = ${key} returning ${pack}`)

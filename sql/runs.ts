@@ -14,6 +14,8 @@ export const Run = z.object({
   personId: z.string().nullable(),
   connectorId: z.string().nullable(),
   importNo: z.number().nullable(),
+  /** What its import was made from, or what it was authorised for. */
+  templateId: z.string().nullable(),
   chainNo: z.number().nullable(),
   /** Of the run it carries on: its public id, and the chain both belong to. A dry run of a retry has a chain of its own beside it. */
   retryOf: z.string().nullable(),
@@ -32,6 +34,8 @@ export const Run = z.object({
   authorisedAt: z.string(),
   startedAt: z.string().nullable(),
   endedAt: z.string().nullable(),
+  /** Nothing is kept of it any more but this. */
+  expiredAt: z.string().nullable(),
   rowsLimit: z.number(),
   limitBy: z.enum(['plan', 'declaration']),
   leaseUntil: z.string().nullable(),
@@ -44,23 +48,32 @@ export const Run = z.object({
 })
 export type Run = z.infer<typeof Run>
 
-export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", chain_no as "chainNo",
+export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_id as "personId", connector_id as "connectorId", import_no as "importNo", template_id as "templateId", chain_no as "chainNo",
     (select p.id from runs p where p.run_no = runs.retry_of) as "retryOf",
     (select coalesce(p.chain_no, p.run_no) from runs p where p.run_no = runs.retry_of) as "retryChain",
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
+    expired_at as "expiredAt",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`
 const select = sql.fragment`select ${runColumns} from runs join run_heads using (run_no)`
 
-type NewRun = {id: string; org: string; person: string | null; connector: string | null; importNo: number | null; declaredRows: number}
+type NewRun = {
+  id: string
+  org: string
+  person: string | null
+  connector: string | null
+  importNo: number | null
+  declaredRows: number
+  template?: {id: string; version: number | null} | null
+}
 
 /** A chain is named by its first run. */
-export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declaredRows}: NewRun) =>
+export const insertRun = (tx: Tx, {id, org, person, connector, importNo, declaredRows, template = null}: NewRun) =>
   tx.oneFirst(sql.type(z.object({no: z.number()}))`
-    insert into runs (id, org_id, person_id, connector_id, import_no, declared_rows, chain_no)
-    values (${id}, ${org}, ${person}, ${connector}, ${importNo}, ${declaredRows}, currval(pg_get_serial_sequence('runs', 'run_no')))
+    insert into runs (id, org_id, person_id, connector_id, import_no, declared_rows, template_id, template_version, chain_no)
+    values (${id}, ${org}, ${person}, ${connector}, ${importNo}, ${declaredRows}, ${template?.id ?? null}, ${template?.version ?? null}, currval(pg_get_serial_sequence('runs', 'run_no')))
     returning run_no as no`)
 
 export const findRun = (db: Db, {org, id}: {org: string; id: string}) =>
@@ -73,6 +86,19 @@ export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
 /** Newest first. */
 export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
+
+/** Newest first; `before` is the number the last page ended with. */
+export const listTemplateRuns = (
+  db: Db,
+  {org, template, before, limit}: {org: string; template: string; before: number | null; limit: number},
+) =>
+  db.any(sql.type(Run)`
+    ${select} where org_id = ${org} and template_id = ${template} and (${before}::bigint is null or run_no < ${before})
+    order by run_no desc limit ${limit}`)
+
+/** Whether its records are there still: neither expired nor gone with its import. */
+export const isRunKept = (db: Db, no: number) =>
+  db.exists(sql.type(z.object({}))`select from runs where run_no = ${no} and expired_at is null`)
 
 /** The run that carries this one on, where one does. Dry runs carry nothing on. */
 export const findRetryId = (db: Db, no: number) =>
@@ -96,7 +122,7 @@ type Queued = {
 export const queueRun = (tx: Tx, {no, connector, importNo, snapshotNo, dryRun, retry}: Queued) =>
   tx.query(sql.type(z.object({}))`
     update runs set state = 'queued', engine = 'worker', connector_id = ${connector}, import_no = ${importNo}, snapshot_no = ${snapshotNo},
-      dry_run = ${dryRun}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
+      (template_id, template_version) = (select template_id, template_version from imports i where i.import_no = ${importNo}), dry_run = ${dryRun}, retry_of = ${retry?.no ?? null}, chain_no = ${(!dryRun && retry?.chain) || no}
     where run_no = ${no}`)
 
 export const setRunJob = (tx: Tx, {no, job}: {no: number; job: string | null}) =>

@@ -5,6 +5,8 @@ const Empty = z.object({})
 
 /** The list of the log itself; the others are the numbers of the run's sources. */
 export const LOG_LIST = 0
+/** And of the values a dry run would write, as lines in the order they were planned. */
+export const PLAN_LIST = -1
 
 const Segment = z.object({
   list: z.number(),
@@ -26,6 +28,12 @@ const columns = sql.fragment`list, first, last, rows, bytes, encode(sha256, 'hex
 export const listSegments = (db: Db, {run, list, from, limit}: {run: number; list: number; from: number; limit: number}) =>
   db.any(sql.type(Segment)`
     select ${columns} from segments where run_no = ${run} and list = ${list} and last >= ${from} order by first limit ${limit}`)
+
+/** Of the list; 0 where there is none. */
+export const findLastLine = (db: Db, {run, list}: {run: number; list: number}) =>
+  db.oneFirst(
+    sql.type(z.object({last: z.number()}))`select coalesce(max(last), 0) as last from segments where run_no = ${run} and list = ${list}`,
+  )
 
 /** The run's own, also those of its sources. */
 export const insertSegments = (tx: Tx, {run, segments}: {run: number; segments: readonly Segment[]}) =>
@@ -67,11 +75,11 @@ export const putOffArchive = (db: Db, {run, seconds}: {run: number; seconds: num
     )`update runs set archive_after = lading_now() + make_interval(secs => ${seconds}) where run_no = ${run} and not archived`,
   )
 
-/** The last seq of an ended run's log; null once its records are in storage, or it is gone. Holds the run until the transaction ends. */
+/** The last seq of an ended run's log; null once its records are in storage, or it is gone or expired. Holds the run until the transaction ends. */
 export const lockEnded = (tx: Tx, run: number) =>
   tx.maybeOneFirst(sql.type(z.object({last: z.number()}))`
     select next_seq - 1 as last from runs join run_heads using (run_no) join orgs on orgs.id = org_id and erasing_at is null
-    where run_no = ${run} and state = 'ended' and records_at = 'db' for update of runs, run_heads`)
+    where run_no = ${run} and state = 'ended' and records_at = 'db' and expired_at is null for update of runs, run_heads`)
 
 export const flipToStorage = (tx: Tx, run: number) =>
   tx.query(sql.type(Empty)`update runs set records_at = 'storage' where run_no = ${run}`)

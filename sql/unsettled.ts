@@ -9,8 +9,12 @@ const Question = z.object({
   witness: z.boolean(),
   digest: z.instanceof(Buffer).nullable(),
   attempt: z.number(),
+  /** Its run is done with it. */
+  ended: z.boolean(),
 })
 export type Question = z.infer<typeof Question>
+
+const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness, digest, last_attempt as attempt, ended`
 
 /**
  * The open questions of one flow of a chain, in the order of its rows: those whose last send was not answered, or whose refusal asks
@@ -18,8 +22,29 @@ export type Question = z.infer<typeof Question>
  */
 export const listUnsettled = (db: Db, {chain, flow, after, limit}: {chain: number; flow: number; after: number; limit: number}) =>
   db.any(sql.type(Question)`
-    select run_no as run, row_number as number, kind, target, witness, digest, last_attempt as attempt from unsettled
+    select ${columns} from unsettled
     where chain_no = ${chain} and flow_no = ${flow} and row_number > ${after} order by row_number limit ${limit}`)
+
+const Lost = z.object({key: z.string(), digest: z.instanceof(Buffer), sentAt: z.number(), sentAgoMs: z.number(), dueInMs: z.number()})
+export type Lost = z.infer<typeof Lost>
+
+/**
+ * Every row of the chain whose create nobody answered and nothing unique tells, of those that were sent as one of these payloads, in the
+ * order of their rows. `sentAt`: those of one batch have the same. `dueInMs`: until then the CRM may still be at work on it; 0 or less once it cannot.
+ */
+export const listLost = (db: Db, {chain, module, digests}: {chain: number; module: number; digests: readonly Buffer[]}) =>
+  db.any(sql.type(Lost)`
+    select row_key as key, digest, extract(epoch from sent_at)::float8 as "sentAt", (extract(epoch from lading_now() - sent_at) * 1000)::float8 as "sentAgoMs",
+      (extract(epoch from deadline_at - lading_now()) * 1000)::float8 as "dueInMs"
+    from unsettled
+    where chain_no = ${chain} and module_no = ${module} and digest = any(${sql.array([...digests], 'bytea')}) and kind = 0 and not witness
+    order by row_number, row_key`)
+
+/** Those of these rows. */
+export const findUnsettled = (db: Db, {chain, flow, numbers}: {chain: number; flow: number; numbers: number[]}) =>
+  db.any(sql.type(Question)`
+    select ${columns} from unsettled
+    where chain_no = ${chain} and flow_no = ${flow} and row_number = any(${sql.array(numbers, 'int8')})`)
 
 type Rows = {run: number; chain: number; module: number; keys: readonly string[]}
 

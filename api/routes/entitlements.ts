@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {assertWritable} from '../../shared/connectors/writing.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {authorise} from '../../shared/runs/authorise.ts'
+import {templateFor} from '../../shared/templates/authorise.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {lockImport} from '../../sql/imports.ts'
 import {route} from '../route.ts'
@@ -17,17 +18,17 @@ export default [
       connectorId: z.string().optional(),
       templateId: z.string().nullish(),
     }),
-    handle({db, caller: {org, person}, body: {declaredRows, importId, connectorId, templateId}}) {
-      // Nobody can make one yet.
-      if (templateId != null) throw new Refusal('NOT_FOUND', 'No such template')
+    handle({db, caller: {org, person, role}, body: {declaredRows, importId, connectorId, templateId}}) {
       return db.transaction(async tx => {
         const found = importId === undefined ? null : await lockImport(tx, {org, id: importId})
         if (importId !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+        if (found?.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired: make a new one')
         const connector = found?.connectorId ?? connectorId ?? null
         if (connector !== null && !(await findConnector(tx, {org, id: connector})))
           throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
         if (connector !== null) await assertWritable(tx, {org, connector})
-        return authorise(tx, {org, person, declaredRows, connector, importNo: found?.no ?? null})
+        const template = await templateFor(tx, {org, person, rank: role, id: templateId, found})
+        return authorise(tx, {org, person, declaredRows, connector, importNo: found?.no ?? null, template})
       })
     },
   }),

@@ -4,12 +4,12 @@ import {Refusal} from '../../shared/errors.ts'
 import {ChoiceChanges} from '../../shared/imports/choices.ts'
 import {Cleaning} from '../../shared/imports/cleaning.ts'
 import {ReaderOptions} from '../../shared/imports/reader.ts'
-import {addSheet, addSource} from '../../shared/sources/add.ts'
 import {describeSource} from '../../shared/sources/describe.ts'
 import {editSource} from '../../shared/sources/edit.ts'
 import {findImportSource} from '../../shared/sources/find.ts'
 import {removeSource} from '../../shared/sources/remove.ts'
 import {previewRows} from '../../shared/sources/rows.ts'
+import {takeFile} from '../../shared/templates/fill.ts'
 import {readJson} from '../body.ts'
 import {limitOf} from '../page.ts'
 import {route} from '../route.ts'
@@ -50,25 +50,21 @@ export default [
     path: '/orgs/:org/imports/:id/sources',
     access: {role: 'operator'},
     params: z.object({org: z.string(), id: z.string()}),
-    query: z.object({name: Name.optional(), label: Name.optional(), sheet: Name.optional(), reader: Reading.optional()}),
+    query: z.object({
+      name: Name.optional(),
+      label: Name.optional(),
+      sheet: Name.optional(),
+      slot: Name.optional(),
+      reader: Reading.optional(),
+    }),
     body: 'stream',
     status: 201,
-    async handle({
-      db,
-      storage,
-      config,
-      caller: {org},
-      params: {id: importId},
-      query: {name = 'file.csv', label = name, sheet, reader},
-      body,
-    }) {
-      const tools = {db, storage, config}
-      const again = await readAgain(body)
-      const stated = sheet === undefined ? reader : {...reader, sheet}
-      const source = again
-        ? await addSheet(tools, {org, importId, ...again})
-        : await addSource(tools, {org, importId, name, label, reader: stated as ReaderOptions | undefined, body})
-      return {source: describeSource(source)}
+    async handle({db, storage, config, caller: {org}, params: {id: importId}, query, body}) {
+      const {name = 'file.csv', label, sheet, slot, reader} = query
+      const stated = (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
+      const file = (await readAgain(body)) ?? {name, label, reader: stated, body}
+      const {source, filled} = await takeFile({db, storage, config}, {org, importId}, slot, file)
+      return {source: describeSource(source), ...(filled && {filled})}
     },
   }),
   route({

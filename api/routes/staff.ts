@@ -3,6 +3,7 @@ import {readCursor, writeCursor} from '../../shared/cursor.ts'
 import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
 import {addStaff, listStaffMembers, removeStaff} from '../../shared/people/staff.ts'
 import {listPeopleAt} from '../../sql/people.ts'
+import {listNights} from '../../sql/retention.ts'
 import {listStaffActions} from '../../sql/staff-actions.ts'
 import {limitOf} from '../page.ts'
 import {route} from '../route.ts'
@@ -37,6 +38,14 @@ export default [
     access: {backoffice: true},
     query: z.object({email: EmailAddress}),
     handle: async ({db, query}) => ({people: await listPeopleAt(db, normaliseAddress(query.email))}),
+  }),
+
+  route({
+    method: 'get',
+    path: '/staff/retention',
+    access: {backoffice: true},
+    query: z.object({limit: limitOf({usual: 14, most: 400})}),
+    handle: async ({db, query: {limit}}) => ({nights: await listNights(db, {limit, mostFailures: 50})}),
   }),
 
   route({

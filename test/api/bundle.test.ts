@@ -1,6 +1,7 @@
 import test from 'ava'
 import {ok} from '../importing.ts'
 import {discover, moduleOf, openRegistry, usualModules} from '../registering.ts'
+import {leadsTemplate, makeTemplate} from '../templating.ts'
 import {type World, world} from '../world.ts'
 
 let house: World
@@ -75,12 +76,75 @@ test('what was in the CRM and is no more is a warning', async t => {
   t.deepEqual(body.warnings, ['Leads.Email is not in the CRM any more', 'Deals is not in the CRM any more'])
 })
 
-test('templates are said not to have been applied, until somebody can', async t => {
-  const {push, full, version} = await open()
-  const {body} = await push({registry: full, templates: [{name: 'a'}, {name: 'b'}]})
-  t.is(body.warnings.length, 1)
-  t.regex(body.warnings[0], /^2 templates were not applied/)
-  t.is(await version(), 2)
+test('a bundle is its parts and nothing else', async t => {
+  const {push} = await open()
   t.like(await push({libraries: 'acme'}), {status: 400, body: {code: 'INVALID'}})
+  t.like(await push({templates: [{name: 'a'}]}), {status: 400, body: {code: 'INVALID'}})
   t.like(await push({other: 1}), {status: 400, body: {code: 'INVALID'}})
+})
+
+test('templates are applied by name, shared, and make no version of the configuration', async t => {
+  const {push, full, version, call, org, connector} = await open()
+  const mine = await makeTemplate(call, org)
+  const [one, two] = [leadsTemplate(), leadsTemplate({name: 'Two', connectorId: connector})]
+  const list = async () => (await ok(call('GET', `/orgs/${org}/templates`), 200)).templates
+  t.deepEqual((await push({registry: full, templates: [two, one]}, '1')).body, {ok: true, warnings: [], registryVersion: 2})
+  const made = (await list()).filter(({shared}: any) => shared)
+  t.deepEqual(made.map(({name, version, mine}: any) => [name, version, mine]).sort(), [
+    ['Leads of the month', 1, true],
+    ['Two', 1, true],
+  ])
+  t.true(
+    (await list()).some(({id, shared}: any) => id === mine.id && !shared),
+    'a private one of the name is let be',
+  )
+  t.deepEqual(told(await push({templates: [one, two]}, '2')), [200, null, 2, '"2"'])
+  t.deepEqual(
+    (await list()).filter(({shared}: any) => shared),
+    made,
+    'the same again is no change',
+  )
+  await ok(push({templates: [{...one, description: 'Newer'}]}), 200)
+  t.like(
+    (await list()).find(({name, shared}: any) => shared && name === one.name),
+    {version: 2, description: 'Newer'},
+  )
+  t.is(await version(), 2)
+  const pushes = Array.from({length: 6}, (_, n) => push({templates: [leadsTemplate({name: 'Raced', description: `${n % 2}`}), two]}))
+  t.true((await Promise.all(pushes)).every(({status}) => status === 200))
+  t.is((await list()).filter(({name}: any) => name === 'Raced').length, 1)
+})
+
+test('templates that do not hold are all listed before anything is written; what was there once is a warning', async t => {
+  const {push, full, version, call, org, connector} = await open()
+  const flow = leadsTemplate().flows[0]!
+  const over = (source: string, name = 'Emial') => [
+    {
+      ...flow,
+      fields: [
+        {field: name, mode: 'column', source: 'mail'},
+        {field: 'Company', mode: 'expression', transform: source},
+      ],
+    },
+  ]
+  const bad = {registry: full, templates: [leadsTemplate({connectorId: connector, flows: over('acme.one(row.firm)')})]}
+  const {status, body} = await push(bad, '1')
+  t.deepEqual([status, body.code], [422, 'TEMPLATE_INVALID'])
+  t.deepEqual(
+    body.issues.map(({code, path}: any) => [code, path.join('.')]),
+    [
+      ['field_gone', 'templates.0.flows.0.fields.0.field'],
+      ['expression_refused', 'templates.0.flows.0.fields.1.transform'],
+    ],
+  )
+  t.is(await version(), 1)
+  t.deepEqual((await ok(call('GET', `/orgs/${org}/templates`), 200)).templates, [])
+  const library = {
+    manifest: {namespace: 'acme', version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]},
+    source: 'export const one = firm => firm',
+  }
+  const good = {libraries: [library], templates: [leadsTemplate({connectorId: connector, flows: over('acme.one(row.firm)', 'Email')})]}
+  t.deepEqual((await ok(push(good), 200)).warnings, [], 'a library of the same bundle is there')
+  await discover(house, org, connector, [moduleOf('Leads', ['Last_Name', 'Company'])])
+  t.deepEqual((await ok(push(good), 200)).warnings, ['Leads of the month: Leads has no field Email'])
 })

@@ -180,13 +180,23 @@ test.serial('a dry run has a plan, and nothing else', async t => {
   t.like(told(await get(`${path}/failed.csv?run=${run.id}`)), {status: 409, code: 'DRY_RUN'})
   const record = cellsOf(await get(`${known.path}/results.csv?run=${known.run.id}`))[1]![4]!
   const [header, ...lines] = cellsOf(await get(`${path}/plan.csv?run=${run.id}`))
-  t.deepEqual(header, ['Row', 'Module', 'Do', 'Record', 'Why'])
-  t.deepEqual(lines.slice(0, 4), [
-    ['1', 'Accounts', 'update', record, ''],
-    ['2', 'Accounts', 'create', '', ''],
-    ['3', 'Accounts', 'create', '', ''],
-    ['4', 'Accounts', 'update', record, ''],
+  t.deepEqual(header, ['Row', 'Source', 'Module', 'Action', 'Record', 'Field', 'Old', 'New', 'Why'])
+  const label = 'test.csv'
+  t.deepEqual(lines.slice(0, 8), [
+    ['1', label, 'Accounts', 'update', record, '', '', '', 'nothing changes'],
+    ['2', label, 'Accounts', 'create', '', 'Account Name', '', 'Company 2', ''],
+    ['2', label, 'Accounts', 'create', '', 'Account Number', '', 'Pl-2', ''],
+    ['2', label, 'Accounts', 'create', '', 'Billing City', '', 'Town 1', ''],
+    ...lines.slice(4, 7),
+    ['4', label, 'Accounts', 'update', record, 'Account Name', 'Company 1', 'Company 4', ''],
   ])
+  t.deepEqual(lines[8], ['4', label, 'Accounts', 'update', record, 'Billing City', 'Town 0', 'Elsewhere', ''])
+  const stored = sql.type(z.object({key: z.string()}))`select key from segments join runs using (run_no) where id = ${run.id} and list = -1`
+  const keys = await here.db.anyFirst(stored)
+  for (const key of keys) t.true(await here.storage.exists(key))
+  await here.db.query(sql.unsafe`delete from runs where id = ${run.id}`)
+  for (const key of keys)
+    t.true(await here.db.exists(sql.unsafe`select from loose_objects where key = ${key}`), 'its file goes with the run')
 })
 
 test.serial('a row that cannot be read is a refusal, however late it comes', async t => {

@@ -1,0 +1,47 @@
+import type {Answer, Outbound} from '../outbound/outbound.ts'
+import {SourceFailure} from './failure.ts'
+import type {Bounds, Fetched} from './fetch.ts'
+import {nameOf} from './name.ts'
+import type {FileSource} from './source.ts'
+
+export type HttpsSource = Extract<FileSource, {kind: 'https'}>
+
+export const fetchHttps = async (outbound: Outbound, source: HttpsSource, bounds: Bounds): Promise<Fetched> => {
+  const url = new URL(source.query === undefined ? source.url : `${source.url}?${source.query.replace(/^\?/, '')}`)
+  const answer = await outbound.request(url.href, {headers: headersOf(source), ...bounds})
+  try {
+    assertFile(answer, url)
+  } catch (error) {
+    answer.discard()
+    throw error
+  }
+  return {name: nameOf(decoded(url.pathname), answer.headers['content-disposition']), stream: answer.body}
+}
+
+const headersOf = ({headers, basic, bearer}: HttpsSource): Record<string, string> => ({
+  'user-agent': 'Lading',
+  ...headers,
+  ...(bearer !== undefined && {authorization: `Bearer ${bearer}`}),
+  ...(basic && {authorization: `Basic ${Buffer.from(`${basic.user}:${basic.password}`).toString('base64')}`}),
+})
+
+const assertFile = ({status, headers}: Answer, {hostname}: URL) => {
+  if (status === 401 || status === 403 || status === 407)
+    throw new SourceFailure('SIGN_IN_REFUSED', `${hostname} does not take the credentials of this source (${status})`)
+  if (status === 404 || status === 410) throw new SourceFailure('NOT_FOUND', `${hostname} has no file at this address (${status})`)
+  if (status >= 500 || status === 408 || status === 429)
+    throw new SourceFailure('UNREACHABLE', `${hostname} cannot give the file now (${status})`)
+  if (status !== 200) throw new SourceFailure('BAD_ANSWER', `${hostname} answered ${status} instead of the file`)
+  if (!/^(identity)?$/i.test(headers['content-encoding'] ?? ''))
+    throw new SourceFailure('BAD_ANSWER', `${hostname} packs the file on its way (content-encoding) although it was asked not to`)
+  if (headers['content-length'] === undefined && !/\bchunked$/i.test(headers['transfer-encoding'] ?? ''))
+    throw new SourceFailure('BAD_ANSWER', `${hostname} does not say where the file ends: half of it could not be told from all of it`)
+}
+
+const decoded = (path: string) => {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,42 @@
+import type {FileSource} from './source.ts'
+
+type Due = {at: Date; timezone: string}
+
+const placeholder = /\{date(?:-(\d{1,2})d)?:((?:yyyy|MM|dd|HH|mm|[._-]){1,20})\}/g
+const dayMs = 24 * 60 * 60 * 1000
+
+/**
+ * Puts the due time, by the clocks of the schedule's zone, into a path: `{date:yyyy-MM-dd}` (also `HH`, `mm`), `{date-1d:yyyyMMdd}` for the
+ * day before, up to 99. What it leads to is decided by the address alone: hosts and buckets take no placeholder.
+ */
+export const fillPlaceholders = (source: FileSource, due: Due): FileSource => {
+  const fill = (text: string) => fillText(text, due)
+  if (source.kind === 's3') return {...source, key: fill(source.key)}
+  if (source.kind === 'sftp') return {...source, path: fill(source.path)}
+  return {...source, url: fill(source.url), ...(source.query !== undefined && {query: fill(source.query)})}
+}
+
+/** Whether every date in it is written as above: another would be looked for by its letters. */
+export const isFillable = (text: string): boolean => !/\{\s*date/i.test(fillText(text))
+
+export const fillText = (text: string, {at, timezone}: Due = {at: new Date(0), timezone: 'UTC'}): string =>
+  text.replaceAll(placeholder, (_, days: string | undefined, format: string) => {
+    const parts = partsOf(at, timezone)
+    // By the calendar, not by hours: a day may have 23 or 25 of them.
+    const day = new Date(Date.UTC(parts.year, parts.month - 1, parts.day) - Number(days ?? 0) * dayMs)
+    const [year, month, date] = day.toISOString().slice(0, 10).split('-')
+    const values: Record<string, string> = {yyyy: year!, MM: month!, dd: date!, HH: two(parts.hour), mm: two(parts.minute)}
+    return format.replaceAll(/yyyy|MM|dd|HH|mm/g, found => values[found]!)
+  })
+
+/** The same whatever dates it asks for. */
+export const blankText = (text: string): string => text.replaceAll(placeholder, '{date}')
+
+const two = (number: number) => String(number).padStart(2, '0')
+
+const partsOf = (at: Date, timeZone: string) => {
+  const numeric = {year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric'} as const
+  const parts = new Intl.DateTimeFormat('en-US', {...numeric, timeZone, hourCycle: 'h23', calendar: 'gregory'}).formatToParts(at)
+  const read = (type: string) => Number(parts.find(part => part.type === type)!.value)
+  return {year: read('year'), month: read('month'), day: read('day'), hour: read('hour'), minute: read('minute')}
+}

@@ -1,0 +1,38 @@
+import type {Pool} from '../../sql/database.ts'
+import {beginAgain, type Delivery, findDelivery, findPending, insertDelivery} from '../../sql/deliveries.ts'
+import {insertTest} from '../../sql/notices.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import {lockOwn} from './endpoints.ts'
+
+type Of = {org: string; endpoint: string}
+
+const kind = 'webhook.test'
+
+/** Sends a notice of nothing, by the same way as every other. While one is on its way there is no second. */
+export const sendTest = (db: Pool, {org, endpoint}: Of): Promise<Delivery> =>
+  db.transaction(async tx => {
+    assertOn(await lockOwn(tx, {org, id: endpoint}))
+    const pending = await findPending(tx, {org, endpoint, kind})
+    if (pending) return pending
+    const body = {type: kind, timestamp: new Date().toISOString(), data: {org, endpoint}}
+    const notice = await insertTest(tx, {id: newId('ntc'), org, kind, body: JSON.stringify(body)})
+    const id = newId('dlv')
+    await insertDelivery(tx, {id, org, notice, endpoint})
+    return (await findDelivery(tx, {org, endpoint, id}))!
+  })
+
+/** Once more from the first attempt on, under the id it had (`webhook-id`): whoever has it knows it again. */
+export const redeliver = (db: Pool, {org, endpoint, id}: Of & {id: string}): Promise<Delivery> =>
+  db.transaction(async tx => {
+    const found = await lockOwn(tx, {org, id: endpoint})
+    if (!(await findDelivery(tx, {org, endpoint, id})))
+      throw new Refusal('NOT_FOUND', 'No such delivery: what is older than 30 days is gone')
+    assertOn(found)
+    await beginAgain(tx, {org, endpoint, id})
+    return (await findDelivery(tx, {org, endpoint, id}))!
+  })
+
+const assertOn = ({enabled}: {enabled: boolean}) => {
+  if (!enabled) throw new Refusal('ENDPOINT_DISABLED', 'This webhook endpoint is switched off: switch it on first (`enabled: true`)')
+}

@@ -1,0 +1,36 @@
+import {isIPv6} from 'node:net'
+
+/**
+ * A host alone, in the one form WHATWG URL knows: `0x7f.1`, `2130706433` and `１２７.0.0.1` become `127.0.0.1`, names their ASCII form.
+ * IPv6 comes without brackets, a name without its last dot. Null for what is no host.
+ */
+export const readHost = (text: string): string | null => {
+  const written = isIPv6(text) ? `[${text}]` : text
+  if (/[\s/\\?#@]/.test(written) || (written.includes(':') && !/^\[[^[\]]+\]$/.test(written))) return null
+  return URL.canParse(`https://${written}/`) ? hostOf(new URL(`https://${written}/`)) : null
+}
+
+export const hostOf = ({hostname}: URL): string => hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
+
+/** The port an http or https address leads to. */
+export const portOf = ({port, protocol}: URL): number => (port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port))
+
+/** `host:port` in the normal form, e.g. `127.0.0.1:2222`, `[::1]:443`. Null for what is none. */
+export const readPlace = (text: string): string | null => {
+  const [, name = '', digits = ''] = /^(.+):(\d{1,5})$/.exec(text) ?? []
+  const [host, port] = [readHost(name), Number(digits)]
+  return host === null || port < 1 || port > 65_535 ? null : placeOf(host, port)
+}
+
+export const placeOf = (host: string, port: number): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`
+
+/** `sftp.example.com`, `*.example.com` (what is below it, not itself) or `*`, in the normal form. Null for what is none. */
+export const readPattern = (text: string): string | null => {
+  if (text === '*') return text
+  const host = readHost(text.replace(/^\*\./, ''))
+  if (host === null || host.includes('*')) return null
+  return text.startsWith('*.') ? `*.${host}` : host
+}
+
+export const fits = (host: string, patterns: string[]): boolean =>
+  patterns.some(pattern => pattern === '*' || (pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern))

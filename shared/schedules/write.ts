@@ -1,0 +1,120 @@
+import type {Pool, Tx} from '../../sql/database.ts'
+import {lockOrg} from '../../sql/orgs.ts'
+import {findPlan} from '../../sql/plans.ts'
+import {
+  countEnabled,
+  deleteSchedule,
+  insertSchedule,
+  lockSchedule,
+  readClock,
+  type Schedule,
+  setScheduleEnabled,
+  updateSchedule,
+} from '../../sql/schedules.ts'
+import type {TemplateRow} from '../../sql/templates.ts'
+import type {Config} from '../config.ts'
+import {chooseConnector} from '../crm/choose.ts'
+import {Refusal} from '../errors.ts'
+import {type FileSource, mergeCredentials, sealSource} from '../fetch-source.ts'
+import {newId} from '../ids.ts'
+import {keepNotify} from '../notices/notify.ts'
+import type {Condition} from '../registry/version.ts'
+import {findVisible, lockVisible} from '../templates/find.ts'
+import {assertTimes, nextAfter, type Times} from './cron.ts'
+import {type Asker, assertVersion, type NewSchedule, noSchedule, type ReplacedSchedule, sourceOf} from './schedule.ts'
+
+type Tools = {db: Pool; config: Config}
+type Named = Asker & {template: string}
+type NamedOne = Named & {id: string; condition: Condition}
+
+export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSchedule): Promise<Schedule> =>
+  db.transaction(async tx => {
+    assertTimes(body)
+    const {org, person} = asker
+    await lockOrg(tx, org)
+    const template = await lockVisible(tx, {...asker, id: asker.template})
+    const id = newId('sch')
+    const {enabled, ...written} = {...(await shape(tx, {org, template}, body)), enabled: body.enabled ?? true}
+    if (enabled) await assertRoom(tx, org)
+    const nextDueAt = enabled ? nextAfter(body, await readClock(tx)) : null
+    const sealed = seal(config, id, body.source)
+    const made = await insertSchedule(tx, {...written, ...sealed, id, org, template: template.id, person, enabled, nextDueAt})
+    await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
+    return made
+  })
+
+/**
+ * Its source's credentials stay where none are given and the place is the same. Turned on, what stopped it is taken to be mended. What was due
+ * before the change is fired still: the clock may just not have come to it.
+ */
+export const replaceSchedule = ({db, config}: Tools, asker: NamedOne, body: ReplacedSchedule): Promise<Schedule> =>
+  db.transaction(async tx => {
+    assertTimes(body)
+    const {org} = asker
+    const {template, schedule} = await hold(tx, asker)
+    const {id} = schedule
+    const enabled = body.enabled ?? schedule.enabled
+    if (enabled && !schedule.enabled) await assertRoom(tx, org)
+    const nextDueAt = enabled ? nextOf(schedule, body) : null
+    const sealed = seal(config, id, mergeCredentials(sourceOf(config, schedule), body.source))
+    const changed = await updateSchedule(tx, {...(await shape(tx, {org, template}, body)), ...sealed, id, enabled, nextDueAt})
+    await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
+    return changed
+  })
+
+/** What was due while it was off is not made up for. */
+export const setEnabled = ({db}: Pick<Tools, 'db'>, asker: NamedOne, enabled: boolean): Promise<Schedule> =>
+  db.transaction(async tx => {
+    const {schedule} = await hold(tx, asker)
+    if (schedule.enabled === enabled) return schedule
+    if (enabled) await assertRoom(tx, asker.org)
+    const nextDueAt = enabled ? nextAfter(schedule, schedule.now) : null
+    return setScheduleEnabled(tx, {id: schedule.id, nextDueAt})
+  })
+
+/** With its history. A run it has started goes on. */
+export const removeSchedule = ({db}: Pick<Tools, 'db'>, asker: NamedOne): Promise<void> =>
+  db.transaction(async tx => {
+    const {schedule} = await hold(tx, asker)
+    await deleteSchedule(tx, schedule.id)
+  })
+
+const seal = ({SECRETS_KEYS: ring}: Config, id: string, given: FileSource) => {
+  const {open: source, sealed: credentials} = sealSource(ring, given, id)
+  return {source, credentials}
+}
+
+/** The org's row first, as whoever counts its schedules takes it. */
+const hold = async (tx: Tx, {org, template: id, ...asker}: NamedOne) => {
+  await lockOrg(tx, org)
+  const template = await findVisible(tx, {org, ...asker, id})
+  const schedule = (await lockSchedule(tx, {org, template: id, id: asker.id})) ?? noSchedule()
+  assertVersion(schedule, asker.condition)
+  return {template, schedule}
+}
+
+const nextOf = ({nextDueAt, now}: Schedule, times: Times): string | null =>
+  nextDueAt !== null && nextDueAt <= now ? nextDueAt : nextAfter(times, now)
+
+/** For one more that is on: those turned off take no room. The caller holds the org. */
+const assertRoom = async (tx: Tx, org: string) => {
+  const [{limits}, used] = [await findPlan(tx, org), await countEnabled(tx, org)]
+  if (used < limits.schedules) return
+  const says = `The plan has room for ${limits.schedules} schedules that are on: turn one off, or choose a plan with more`
+  throw new Refusal('LIMIT_SCHEDULES', says, {limit: limits.schedules, used})
+}
+
+type Place = {org: string; template: TemplateRow}
+
+const shape = async (tx: Tx, place: Place, body: Omit<NewSchedule, 'source'>) => {
+  const {name, cron, timezone, declaredRows, onDrift} = body
+  return {name, cron, timezone, declaredRows: declaredRows ?? null, onDrift, connectorId: await connectorOf(tx, place, body.connectorId)}
+}
+
+/** Only where the template leaves it open. */
+const connectorOf = async (tx: Tx, {org, template}: Place, named: string | null | undefined): Promise<string | null> => {
+  if (template.connectorId === null) return (await chooseConnector(tx, {org, id: named ?? undefined})).id
+  if (named && named !== template.connectorId)
+    throw new Refusal('INVALID', 'The template names another connection: leave connectorId out, or change the template')
+  return null
+}

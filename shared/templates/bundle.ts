@@ -1,0 +1,85 @@
+import {isDeepStrictEqual} from 'node:util'
+import {listConnectors} from '../../sql/connectors.ts'
+import type {Db, Pool, Tx} from '../../sql/database.ts'
+import {listRemovedFields} from '../../sql/discovered.ts'
+import {insertTemplate, lockSharedTemplate, updateTemplate} from '../../sql/templates.ts'
+import {Refusal} from '../errors.ts'
+import {newId} from '../ids.ts'
+import type {PublishedLibrary} from '../libraries/library.ts'
+import {invalid} from '../registry/modules.ts'
+import {type Drift, findDrift} from './drift.ts'
+import {findKnownNow, type KnownNow} from './known.ts'
+import {documentOf, type Template} from './template.ts'
+import {knownNow} from './write.ts'
+
+type Pushed = {templates: Template[]; libraries: PublishedLibrary[]}
+
+/**
+ * Before anything of a bundle is written: its templates hold by the newest discovery of their connections, or the push is refused with what
+ * does not. What was there once and is no more is a warning, and nothing is known of a connection nobody has read. `libraries`: those the
+ * same bundle publishes.
+ */
+export const prepareTemplates = async (db: Db, org: string, {templates, libraries}: Pushed): Promise<{warnings: string[]}> => {
+  if (templates.length === 0) return {warnings: []}
+  const own = new Set((await listConnectors(db, org)).map(({id}) => id))
+  const foreign = templates.flatMap(({connectorId}, at) => (connectorId === null || own.has(connectorId) ? [] : [at]))
+  if (foreign.length > 0)
+    throw invalid(
+      foreign.map(at => ({
+        code: 'custom',
+        path: ['templates', at, 'connectorId'],
+        message: 'No such connection: GET …/connectors lists them',
+      })),
+    )
+  const grounds = await readGrounds(db, org, {templates, libraries})
+  const found = templates.flatMap((template, at) => findProblems(template, grounds).map(problem => ({at, template, problem})))
+  const once = await Promise.all(found.map(async ({template, problem}) => wasThere(db, template, problem)))
+  const stopping = found.filter((_, at) => !once[at])
+  if (stopping.length > 0)
+    throw new Refusal('TEMPLATE_INVALID', 'Templates of the bundle do not fit the CRM or the libraries: run a discovery, or correct them', {
+      issues: stopping.map(({at, problem: {kind, path = [], message}}) => ({
+        code: kind,
+        path: ['templates', at, 'flows', ...path],
+        message,
+      })),
+    })
+  return {warnings: [...new Set(found.map(({template, problem}) => `${template.name}: ${problem.message}`))]}
+}
+
+type Grounds = Map<string | null, KnownNow>
+
+const readGrounds = async (db: Db, org: string, {templates, libraries}: Pushed): Promise<Grounds> => {
+  const pushed = Object.fromEntries(libraries.map(({manifest}) => [manifest.namespace, manifest.functions.map(({name}) => name)]))
+  const grounds: Grounds = new Map()
+  for (const connector of new Set(templates.map(({connectorId}) => connectorId))) {
+    const now = await findKnownNow(db, {org, connector})
+    grounds.set(connector, {...now, libraries: {...now.libraries, ...pushed}})
+  }
+  return grounds
+}
+
+const findProblems = (template: Template, grounds: Grounds): Drift[] => {
+  const {modules, discovery, libraries} = grounds.get(template.connectorId)!
+  return findDrift(template, {sources: [], modules: discovery ? modules : null, libraries}).filter(({stops}) => stops)
+}
+
+/** Fields that a discovery has seen go; of a module that is gone, any. */
+const wasThere = async (db: Db, {connectorId}: Template, {kind, module, field}: Drift): Promise<boolean> => {
+  if (connectorId === null || (kind !== 'field_gone' && kind !== 'module_gone')) return false
+  const removed = await listRemovedFields(db, {connector: connectorId, module: module!})
+  return kind === 'module_gone' ? removed.length > 0 : removed.some(({field: {apiName}}) => apiName === field)
+}
+
+/** By name, as shared templates: new ones are the pusher's, those that are there already stay whose they are. The same again is no new version. */
+export const applyTemplates = (db: Pool, {org, person}: {org: string; person: string}, templates: Template[]): Promise<void> =>
+  db.transaction(async tx => {
+    // In one order, so that two pushes do not wait for each other.
+    for (const template of templates.toSorted((one, other) => (one.name < other.name ? -1 : 1))) await applyOne(tx, {org, person}, template)
+  })
+
+const applyOne = async (tx: Tx, {org, person}: {org: string; person: string}, template: Template): Promise<void> => {
+  const known = await knownNow(tx, org, template)
+  if (await insertTemplate(tx, {...template, id: newId('tpl'), org, person, shared: true, known})) return
+  const before = (await lockSharedTemplate(tx, {org, name: template.name}))!
+  if (!isDeepStrictEqual(documentOf(before), template)) await updateTemplate(tx, {...template, id: before.id, known})
+}

@@ -1,0 +1,83 @@
+import {z} from 'zod'
+import type {TemplateRow} from '../../sql/templates.ts'
+import {Flows} from '../flows/flow.ts'
+import {Choices} from '../imports/choices.ts'
+import {Cleaning} from '../imports/cleaning.ts'
+import {ReaderOptions} from '../imports/reader.ts'
+import {findRepeated, type Issue} from '../registry/annotation.ts'
+
+/** As JSON. What fits is small enough to be sent back in one body. */
+export const templateBytes = 500_000
+/** As wide as a workbook can be. */
+const mostColumns = 16_384
+
+const Label = z.string().min(1).max(255)
+
+/** Row numbers are one file's: in the next one other rows have them. */
+const RuleSteps = Cleaning.refine(
+  steps => steps.every(({step}) => step !== 'strikeRows'),
+  'A template strikes no rows by number: the next file has others there',
+)
+
+/** A file that an import is given, before there is one. `reader`: what is not sniffed. `columns`: the file's own, as they stand in it. */
+export const Slot = z.strictObject({
+  slot: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Letters, digits, _ and -, at most 64'),
+  label: Label,
+  reader: ReaderOptions.default({}),
+  cleaning: RuleSteps.default([]),
+  choices: Choices.default({}),
+  columns: z.array(z.string().max(1000)).max(mostColumns),
+})
+export type Slot = z.output<typeof Slot>
+
+/**
+ * What is done with files of one kind: a flow's `sourceId` is the slot it reads. Nothing in it comes from a file's rows: no samples, no
+ * names of files, nothing picked row by row.
+ */
+export const Template = z
+  .strictObject({
+    name: z.string().trim().min(1).max(200),
+    description: z
+      .string()
+      .max(2_000)
+      .nullish()
+      .transform(text => text ?? null),
+    /** The connection its imports are of; null: whichever they name. */
+    connectorId: z
+      .string()
+      .max(100)
+      .nullish()
+      .transform(id => id ?? null),
+    sources: z.array(Slot).min(1).max(20),
+    flows: Flows,
+  })
+  .superRefine((template, context) => {
+    for (const {path, message} of contradictions(template)) context.addIssue({code: 'custom', path, message})
+  })
+export type Template = z.output<typeof Template>
+
+type Inside = {sources: Pick<Slot, 'slot'>[]; flows: z.output<typeof Flows>}
+
+/** What no part shows by itself. */
+const contradictions = (template: Inside): Pick<Issue, 'path' | 'message'>[] => {
+  const {sources, flows} = template
+  const slots = sources.map(({slot}) => slot)
+  const [known, ids] = [new Set(slots), new Set(flows.map(({id}) => id))]
+  return [
+    ...findRepeated(slots).map(at => ({path: ['sources', at, 'slot'], message: 'Another source has this slot'})),
+    ...findRepeated(flows.map(({id}) => id)).map(at => ({path: ['flows', at, 'id'], message: 'Another flow has this id'})),
+    ...flows.flatMap(({sourceId}, at) =>
+      known.has(sourceId) ? [] : [{path: ['flows', at, 'sourceId'], message: 'The sourceId of a flow is the slot of one of the sources'}],
+    ),
+    ...flows.flatMap(({parent}, at) =>
+      !parent || ids.has(parent.flow) ? [] : [{path: ['flows', at, 'parent', 'flow'], message: `There is no flow ${parent.flow}`}],
+    ),
+    ...(Buffer.byteLength(JSON.stringify(template)) > templateBytes
+      ? [{path: [], message: `A template has at most ${templateBytes} bytes as JSON`}]
+      : []),
+  ]
+}
+
+/** What is stored of one, as a document again. */
+export const documentOf = ({name, description, connectorId, sources, flows}: TemplateRow): Template =>
+  Template.parse({name, description, connectorId, sources, flows})

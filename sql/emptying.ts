@@ -1,0 +1,86 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+/** Modules and flows of a run are named by its snapshot; without it by these, so that its counts can still be told. */
+export const keepNames = (tx: Tx, run: number) =>
+  tx.query(sql.type(Empty)`
+    insert into run_names (run_no, kind, no, name)
+    select run_no, kind, no, name from runs join run_snapshots using (snapshot_no), lateral (
+      select 'module' as kind, (m ->> 'no')::smallint as no, m ->> 'apiName' as name from jsonb_path_query(document, '$.modules[*]') m
+      union all select 'flow', (f ->> 'no')::smallint, f -> 'flow' ->> 'id' from jsonb_path_query(document, '$.flows[*]') f) names
+    where run_no = ${run} and no is not null and name is not null on conflict do nothing`)
+
+/** What every run of the chain has expired of: what its rows became is nobody's to carry on any more. */
+export const isChainOver = async (db: Db, chain: number) =>
+  !(await db.exists(sql.type(Empty)`select from runs where chain_no = ${chain} and expired_at is null`))
+
+type OfChain = {table: 'chain_rows' | 'unsettled'; chain: number; limit: number}
+
+/** At most `limit` rows; answers how many went. */
+export const deleteOfChain = async (db: Db, {table, chain, limit}: OfChain) => {
+  const name = sql.identifier([table])
+  const {rowCount} = await db.query(sql.type(Empty)`
+    delete from ${name} where ctid = any(array(select ctid from ${name} where chain_no = ${chain} limit ${limit}))`)
+  return rowCount
+}
+
+/** The small rest, and that nothing more is left. */
+export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snapshotNo: number | null}) => {
+  await tx.query(sql.type(Empty)`delete from questions where run_no = ${no}`)
+  await tx.query(sql.type(Empty)`delete from run_cursors where run_no = ${no}`)
+  await tx.query(sql.type(Empty)`delete from run_snapshots where snapshot_no = ${snapshotNo}`)
+  await tx.query(sql.type(Empty)`update runs set emptied = true where run_no = ${no} and expired_at is not null`)
+}
+
+/** At most `limit` of what people answered; how many went. */
+export const deleteDecisions = async (db: Db, {importNo, limit}: {importNo: number; limit: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    delete from decisions where ctid = any(array(select ctid from decisions where import_no = ${importNo} limit ${limit}))`)
+  return rowCount
+}
+
+export const markImportEmptied = async (tx: Tx, importNo: number) => {
+  await tx.query(sql.type(Empty)`delete from checks where import_no = ${importNo}`)
+  await tx.query(sql.type(Empty)`update imports set emptied = true where import_no = ${importNo} and expired_at is not null`)
+}
+
+/** With nothing but its row left. */
+export const deleteImport = async (tx: Tx, importNo: number) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`delete from imports where import_no = ${importNo} and emptied`)
+  return rowCount
+}
+
+/** Objects that a row has named and none does any more, the longest so first. */
+export const listDoomed = (db: Db, {after, limit}: {after: string; limit: number}) =>
+  db.anyFirst(sql.type(z.object({key: z.string()}))`
+    select key from loose_objects l
+    where doomed and key > ${after}
+      and not exists (select from sources where file_key = l.key) and not exists (select from segments where segments.key = l.key)
+    order by key limit ${limit}`)
+
+/** What lies in the folder of an erased org. */
+export const deleteDoomedUnder = (tx: Tx, org: string) =>
+  tx.query(sql.type(Empty)`delete from loose_objects where doomed and starts_with(key, ${`${org}/`})`)
+
+const Standing = z.object({key: z.string(), known: z.boolean()})
+
+/**
+ * Of these keys those that no row names: no source, no segment, no snapshot, and that are not written down as loose. `known`: whether the
+ * org they lie under is one of ours, or was; what another deployment keeps in the same place is not ours to remove.
+ */
+export const listNameless = (db: Db, keys: readonly string[]) =>
+  db.any(sql.type(Standing)`
+    select key, exists (select from orgs where id = split_part(key, '/', 1) and erasing_at is null)
+      or exists (select from staff_actions where kind = 'erased' and org_id = split_part(key, '/', 1)) as known
+    from unnest(${sql.array([...keys], 'text')}) as key
+    where not exists (select from sources where file_key = key) and not exists (select from segments where segments.key = key.key)
+      and not exists (select from loose_objects l where l.key = key.key)
+      and not exists (
+        select from imports join runs using (import_no) join run_snapshots using (snapshot_no)
+        where imports.id = split_part(key, '/', 2)
+          and document -> 'sources' @> jsonb_build_array(jsonb_build_object('fileKey', key)))`)
+
+/** What time it is for whatever is old. */
+export const readNow = (db: Db) => db.oneFirst(sql.type(z.object({now: z.string()}))`select lading_now() as now`)

@@ -1,0 +1,106 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+const Endpoint = z.object({
+  id: z.string(),
+  url: z.string(),
+  description: z.string(),
+  events: z.array(z.string()),
+  schedule: z.string().nullable(),
+  enabled: z.boolean(),
+  disabledReason: z.string().nullable(),
+  failingSince: z.string().nullable(),
+  oldSecretUntil: z.string().nullable(),
+  createdAt: z.string(),
+})
+export type Endpoint = z.output<typeof Endpoint>
+
+const columns = sql.fragment`id, url, description, events, schedule_id as schedule, enabled, disabled_reason as "disabledReason",
+  failing_since as "failingSince", case when old_secret_until > lading_now() then old_secret_until end as "oldSecretUntil",
+  created_at as "createdAt"`
+
+type Shape = Pick<Endpoint, 'url' | 'description' | 'events' | 'schedule'>
+type Of = {org: string; id: string}
+
+export const insertEndpoint = (tx: Tx, {id, org, url, description, events, schedule, sealed}: Shape & Of & {sealed: string}) =>
+  tx.one(sql.type(Endpoint)`
+    insert into webhook_endpoints (id, org_id, url, description, events, schedule_id, secret_sealed)
+    values (${id}, ${org}, ${url}, ${description}, ${sql.array([...events], 'text')}, ${schedule}, ${sealed}) returning ${columns}`)
+
+/** A schedule of the org that an endpoint may be told of alone. */
+export const isScheduleOf = (db: Db, {org, id}: Of) =>
+  db.exists(sql.type(Empty)`select from schedules where org_id = ${org} and id = ${id}`)
+
+export const countEndpoints = (tx: Tx, org: string) =>
+  tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from webhook_endpoints where org_id = ${org}`)
+
+export const listEndpoints = (db: Db, org: string) =>
+  db.any(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} order by id`)
+
+export const findEndpoint = (db: Db, {org, id}: Of) =>
+  db.maybeOne(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} and id = ${id}`)
+
+export const lockEndpoint = (tx: Tx, {org, id}: Of) =>
+  tx.maybeOne(sql.type(Endpoint)`select ${columns} from webhook_endpoints where org_id = ${org} and id = ${id} for update`)
+
+/** One that is switched on again, or leads elsewhere, begins anew: nothing of its failures is held against it. */
+export const setEndpoint = (tx: Tx, {id, url, description, events, schedule, enabled}: Shape & {id: string; enabled: boolean}) =>
+  tx.one(sql.type(Endpoint)`
+    update webhook_endpoints set url = ${url}, description = ${description}, events = ${sql.array([...events], 'text')},
+      schedule_id = ${schedule}, enabled = ${enabled}, disabled_reason = case when not ${enabled} then disabled_reason end,
+      failing_since = case when enabled = ${enabled} and url = ${url} then failing_since end,
+      rest_until = case when enabled = ${enabled} then rest_until else '-infinity' end
+    where id = ${id} returning ${columns}`)
+
+/** The one it replaces signs beside it for `hours`. */
+export const rotateSecret = (tx: Tx, {id, sealed, hours}: {id: string; sealed: string; hours: number}) =>
+  tx.one(sql.type(Endpoint)`
+    update webhook_endpoints set old_secret_sealed = secret_sealed, old_secret_until = lading_now() + make_interval(hours => ${hours}),
+      secret_sealed = ${sealed}
+    where id = ${id} returning ${columns}`)
+
+export const deleteEndpoint = (tx: Tx, id: string) => tx.query(sql.type(Empty)`delete from webhook_endpoints where id = ${id}`)
+
+/** Rules name endpoints by their ids: one that is removed leaves them. */
+export const forgetEndpoint = (tx: Tx, {org, id}: Of) =>
+  tx.query(sql.type(Empty)`
+    update notice_rules set endpoints = array_remove(endpoints, ${id}) where org_id = ${org} and ${id} = any(endpoints)`)
+
+/** False where it was switched off already. */
+export const disableEndpoint = async (tx: Tx, {id, reason}: {id: string; reason: string}) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update webhook_endpoints set enabled = false, disabled_reason = ${reason} where id = ${id} and enabled`)
+  return rowCount === 1
+}
+
+type Ended = {id: string; failed: boolean; restSeconds: number; days: number}
+
+/** Nobody is at the endpoint any more. Answers whether it has answered nothing but failures for `days`; null when it is gone. */
+export const freeEndpoint = (tx: Tx, {id, failed, restSeconds, days}: Ended) =>
+  tx.maybeOneFirst(sql.type(z.object({dead: z.boolean()}))`
+    update webhook_endpoints set busy_until = '-infinity', rest_until = lading_now() + make_interval(secs => ${restSeconds}),
+      failing_since = case when ${failed} then coalesce(failing_since, lading_now()) end
+    where id = ${id}
+    returning coalesce(failing_since <= lading_now() - make_interval(days => ${days}), false) as dead`)
+
+const Sealed = z.object({id: z.string(), secret: z.string(), old: z.string().nullable()})
+
+/** Endpoints with a secret sealed by another key than the one everything of which begins with `start`, by id. */
+export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
+  db.any(sql.type(Sealed)`
+    select id, secret_sealed as secret, old_secret_sealed as old from webhook_endpoints
+    where id > ${after} and (not starts_with(secret_sealed, ${start}) or not starts_with(old_secret_sealed, ${start}))
+    order by id limit ${limit}`)
+
+/** False where the secrets are no longer those that were read. */
+export const keepResealed = async (
+  db: Db,
+  {id, before, after}: {id: string; before: z.output<typeof Sealed>; after: {secret: string; old: string | null}},
+) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    update webhook_endpoints set secret_sealed = ${after.secret}, old_secret_sealed = ${after.old}
+    where id = ${id} and secret_sealed = ${before.secret} and old_secret_sealed is not distinct from ${before.old}`)
+  return rowCount === 1
+}

@@ -1,0 +1,94 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+const No = z.object({no: z.number()})
+
+const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
+
+/** Nothing was done with it for so long: it was made, its files came, and its runs were authorised and ended before; and none is under way. */
+const isOld = (days: number) => sql.fragment`
+  i.state <> 'expired' and i.created_at < ${before(days)}
+  and not exists (select from sources s where s.import_no = i.import_no and s.created_at >= ${before(days)})
+  and not exists (select from runs r where r.import_no = i.import_no
+    and (r.state not in ('authorised', 'ended') or greatest(r.authorised_at, r.ended_at) >= ${before(days)}))`
+
+type Old = {org: string; days: number; after: number; limit: number}
+
+export const listOldImports = (db: Db, {org, days, after, limit}: Old) =>
+  db.anyFirst(sql.type(No)`
+    select import_no as no from imports i where org_id = ${org} and import_no > ${after} and ${isOld(days)} order by import_no limit ${limit}`)
+
+/** The caller holds the import. Answers whether it is old still. */
+export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
+  tx.exists(sql.type(Empty)`select from imports i where import_no = ${no} and ${isOld(days)}`)
+
+/**
+ * From here on the import and its runs are a bare record: its files are let go of in this transaction, the rest is deleted in pieces. The
+ * caller holds the import, and no run of it is under way. Answers how many runs expired with it.
+ */
+export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
+  await tx.query(sql.type(Empty)`
+    update imports set state = 'expired', expired_at = coalesce(expired_at, lading_now()), deleted = deleted or ${deleted}, flows = '[]', slots = '[]',
+      version = version + 1
+    where import_no = ${no}`)
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update runs set expired_at = lading_now(), archived = true where import_no = ${no} and expired_at is null`)
+  await tx.query(sql.type(Empty)`delete from sources where import_no = ${no}`)
+  return rowCount
+}
+
+const OldRun = z.object({no: z.number(), importNo: z.number().nullable()})
+
+/** Runs that ended before the window, of imports that live on and of none. */
+export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
+  db.any(sql.type(OldRun)`
+    select run_no as no, import_no as "importNo" from runs
+    where org_id = ${org} and state = 'ended' and ended_at < ${before(days)} and expired_at is null and run_no > ${after}
+    order by run_no limit ${limit}`)
+
+/** Where it has an import, the caller holds that: a retry of it has begun or will be refused. Answers whether it was still to expire. */
+export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update runs set expired_at = lading_now(), archived = true where run_no = ${no} and state = 'ended' and expired_at is null`)
+  return rowCount === 1
+}
+
+const Unemptied = z.object({no: z.number(), chainNo: z.number().nullable(), snapshotNo: z.number().nullable()})
+export type Unemptied = z.infer<typeof Unemptied>
+
+type Some = {org: string; limit: number}
+
+export const listUnemptiedRuns = (db: Db, {org, after, limit}: Some & {after: number}) =>
+  db.any(sql.type(Unemptied)`
+    select run_no as no, chain_no as "chainNo", snapshot_no as "snapshotNo" from runs
+    where org_id = ${org} and expired_at is not null and not emptied and run_no > ${after} order by run_no limit ${limit}`)
+
+/** Those of no import keep nothing else when they have been bare for another window; nor do those that were never begun. */
+export const listRunsToDelete = (db: Db, {org, days, limit}: Some & {days: number}) =>
+  db.anyFirst(sql.type(No)`
+    select run_no as no from runs
+    where org_id = ${org} and import_no is null
+      and ((emptied and expired_at < ${before(days)}) or (state = 'authorised' and authorised_at < ${before(2 * days)}))
+    order by run_no limit ${limit}`)
+
+export const listUnemptiedImports = (db: Db, {org, after, limit}: Some & {after: number}) =>
+  db.anyFirst(sql.type(No)`
+    select import_no as no from imports i
+    where org_id = ${org} and expired_at is not null and not emptied and import_no > ${after}
+      and not exists (select from runs r where r.import_no = i.import_no and not r.emptied)
+    order by import_no limit ${limit}`)
+
+export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {days: number; after: number}) =>
+  db.anyFirst(sql.type(No)`
+    select import_no as no from imports
+    where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < ${before(days)}) and import_no > ${after}
+    order by import_no limit ${limit}`)
+
+/** Orgs in which somebody has deleted an import, and what the nights have not come to yet. */
+export const listOrgsWithDeleted = (db: Db, {limit}: {limit: number}) =>
+  db.anyFirst(sql.type(z.object({org: z.string()}))`
+    select distinct org_id as org from imports join orgs on orgs.id = org_id and erasing_at is null where deleted limit ${limit}`)
+
+export const listRunsOf = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
+  db.anyFirst(sql.type(No)`select run_no as no from runs where import_no = ${importNo} order by run_no limit ${limit}`)

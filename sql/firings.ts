@@ -1,0 +1,189 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Reason = z.looseObject({code: z.string(), message: z.string()})
+
+const Firing = z.object({
+  id: z.string(),
+  scheduleId: z.string(),
+  org: z.string(),
+  dueAt: z.string(),
+  by: z.enum(['clock', 'person']),
+  personId: z.string().nullable(),
+  again: z.boolean(),
+  missed: z.number(),
+  state: z.enum(['due', 'working', 'running', 'ended']),
+  outcome: z.enum(['done', 'stopped', 'unchanged', 'drifted', 'failed', 'skipped']).nullable(),
+  reason: Reason.nullable(),
+  drift: z.array(z.unknown()).nullable(),
+  tries: z.number(),
+  fence: z.number(),
+  leaseUntil: z.string(),
+  sha256: z.string().nullable(),
+  templateVersion: z.number().nullable(),
+  importId: z.string().nullable(),
+  runId: z.string().nullable(),
+  counts: z.unknown(),
+  createdAt: z.string(),
+  startedAt: z.string().nullable(),
+  endedAt: z.string().nullable(),
+})
+export type Firing = z.output<typeof Firing>
+export type Outcome = NonNullable<Firing['outcome']>
+
+const columns = sql.fragment`firings.id, firings.schedule_id as "scheduleId", firings.org_id as org, firings.due_at as "dueAt", firings.by,
+  firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.tries,
+  firings.fence, firings.lease_until as "leaseUntil", encode(firings.sha256, 'hex') as sha256, firings.template_version as "templateVersion",
+  (select i.id from imports i where i.import_no = firings.import_no) as "importId",
+  (select r.id from runs r where r.run_no = firings.run_no) as "runId",
+  firings.counts, firings.created_at as "createdAt", firings.started_at as "startedAt", firings.ended_at as "endedAt"`
+
+type NewFiring = {
+  id: string
+  org: string
+  schedule: string
+  /** Null: now. */
+  dueAt: string | null
+  by: Firing['by']
+  person?: string | null
+  again?: boolean
+  missed?: number
+}
+
+/** The caller holds the schedule. Null where this due time has been fired. */
+export const insertFiring = (tx: Tx, f: NewFiring) =>
+  tx.maybeOne(sql.type(Firing)`
+    insert into firings (id, schedule_id, org_id, due_at, by, person_id, again, missed)
+    values (${f.id}, ${f.schedule}, ${f.org}, coalesce(${f.dueAt}::text::timestamptz, lading_now()), ${f.by}, ${f.person ?? null}, ${f.again ?? false},
+      ${f.missed ?? 0})
+    on conflict (schedule_id, due_at) do nothing returning ${columns}`)
+
+type Passed = NewFiring & {outcome: Outcome; reason: object}
+
+/** One that is over as soon as it is due. */
+export const insertPassed = (tx: Tx, f: Passed) =>
+  tx.maybeOne(sql.type(Firing)`
+    insert into firings (id, schedule_id, org_id, due_at, by, missed, state, outcome, reason, ended_at)
+    values (${f.id}, ${f.schedule}, ${f.org}, ${f.dueAt}::text::timestamptz, ${f.by}, ${f.missed ?? 0}, 'ended', ${f.outcome},
+      ${sql.jsonb(f.reason as never)}, lading_now())
+    on conflict (schedule_id, due_at) do nothing returning ${columns}`)
+
+export const findUnderWay = (db: Db, schedule: string) =>
+  db.maybeOne(sql.type(Firing)`select ${columns} from firings where schedule_id = ${schedule} and state <> 'ended'`)
+
+export const findFiring = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Firing)`select ${columns} from firings where org_id = ${org} and id = ${id}`)
+
+/** Newest first; `before` is the place the last page ended with. */
+export const listFirings = (db: Db, {schedule, before, limit}: {schedule: string; before: string | null; limit: number}) =>
+  db.any(sql.type(Firing)`
+    select ${columns} from firings where schedule_id = ${schedule} and (${before}::text is null or id < ${before})
+    order by id desc limit ${limit}`)
+
+/** The newest of each of these schedules. */
+export const listLastFirings = (db: Db, schedules: readonly string[]) =>
+  db.any(sql.type(Firing)`
+    select ${columns} from unnest(${sql.array([...schedules], 'text')}) as s(id)
+    cross join lateral (select * from firings f where f.schedule_id = s.id order by f.id desc limit 1) firings`)
+
+/** Null while somebody else is at it, before its time, and where nothing is left to do. From here on whoever was at it writes nothing more. */
+export const takeFiring = (db: Db, {org, id, seconds}: {org: string; id: string; seconds: number}) =>
+  db.maybeOne(sql.type(Firing)`
+    update firings set state = 'working', fence = fence + 1, lease_until = lading_now() + make_interval(secs => ${seconds}),
+      started_at = coalesce(started_at, lading_now())
+    where org_id = ${org} and id = ${id} and state in ('due', 'working') and lease_until <= lading_now()
+    returning ${columns}`)
+
+type Held = {id: string; fence: number}
+const fenced = ({id, fence}: Held) => sql.fragment`id = ${id} and fence = ${fence} and state = 'working'`
+
+/** Each of these answers whether the firing is still its holder's. */
+const change = async (db: Db, held: Held, set: ReturnType<typeof sql.fragment>) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`update firings set ${set} where ${fenced(held)}`)
+  return rowCount === 1
+}
+
+export const renewFiring = (db: Db, held: Held, seconds: number) =>
+  change(db, held, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
+
+/** The holder gives it up: it is taken again after so many seconds. `tried`: whether that was a try. */
+export const layDownFiring = (db: Db, held: Held, {seconds, tried}: {seconds: number; tried: boolean}) =>
+  change(
+    db,
+    held,
+    sql.fragment`state = 'due', tries = tries + ${tried ? 1 : 0}, lease_until = lading_now() + make_interval(secs => ${seconds})`,
+  )
+
+export const setFiringImport = (
+  tx: Tx,
+  held: Held,
+  {importNo, sha256, templateVersion}: {importNo: number; sha256: string; templateVersion: number},
+) => change(tx, held, sql.fragment`import_no = ${importNo}, sha256 = decode(${sha256}, 'hex'), template_version = ${templateVersion}`)
+
+export const setFiringRun = (tx: Tx, held: Held, {run, drift}: {run: string; drift: readonly object[]}) =>
+  change(
+    tx,
+    held,
+    sql.fragment`state = 'running', run_no = (select run_no from runs where id = ${run}), drift = ${sql.jsonb(drift as never)}`,
+  )
+
+type End = {outcome: Outcome; reason: object | null; drift?: readonly object[] | null; sha256?: string | null}
+
+export const endFiring = (tx: Tx, held: Held, {outcome, reason, drift = null, sha256 = null}: End) =>
+  change(
+    tx,
+    held,
+    sql.fragment`state = 'ended', outcome = ${outcome}, reason = ${reason && sql.jsonb(reason as never)}, drift = ${drift && sql.jsonb(drift as never)},
+      sha256 = coalesce(decode(${sha256}, 'hex'), sha256), ended_at = lading_now()`,
+  )
+
+/** Firings nobody is at for two seconds past their time: their worker died, their job was lost, or they wait for another try. */
+export const listLeft = (db: Db, limit: number) =>
+  db.any(sql.type(z.object({id: z.string(), org: z.string()}))`
+    select id, org_id as org from firings where state in ('due', 'working') and lease_until <= (select lading_now()) - interval '2 seconds'
+    order by lease_until limit ${limit}`)
+
+/** One whose run has ended, or is gone; held to the end of the transaction. Passes over what another process is at. */
+export const claimRunEnded = (tx: Tx) =>
+  tx.maybeOne(sql.type(Firing)`
+    select ${columns} from firings
+    where state = 'running' and not exists (select from runs where runs.run_no = firings.run_no and runs.state <> 'ended')
+    order by id limit 1 for no key update skip locked`)
+
+/** The caller has claimed it. */
+export const endRunning = (
+  tx: Tx,
+  {id, outcome, reason, counts}: {id: string; outcome: Outcome; reason: object | null; counts: object | null},
+) =>
+  tx.query(sql.type(z.object({}))`
+    update firings set state = 'ended', outcome = ${outcome}, reason = ${reason && sql.jsonb(reason as never)},
+      counts = ${counts && sql.jsonb(counts as never)}, ended_at = lading_now()
+    where id = ${id} and state = 'running'`)
+
+/** The schedule a run was started by; null for every other run. */
+export const findScheduleOfRun = (db: Db, run: string) =>
+  db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
+    select schedule_id as id from firings where run_no = (select run_no from runs where id = ${run}) limit 1`)
+
+const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
+
+/** The newest run of the import that the schedule's last run was of; null where that is gone, or its files are. */
+export const findLastRun = (db: Db, schedule: string) =>
+  db.maybeOne(sql.type(LastRun)`
+    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and h.stop is not null as "isStopped"
+    from (select import_no from firings where schedule_id = ${schedule} and outcome in ('done', 'stopped') order by id desc limit 1) f
+    join imports i on i.import_no = f.import_no and i.state <> 'expired'
+    cross join lateral (select * from runs where runs.import_no = i.import_no and not dry_run order by run_no desc limit 1) r
+    join run_heads h on h.run_no = r.run_no`)
+
+type OfImport = {org: string; importId: string}
+
+export const isUsed = (db: Db, {org, importId}: OfImport) =>
+  db.exists(
+    sql.type(z.object({}))`select from runs join imports using (import_no) where imports.org_id = ${org} and imports.id = ${importId}`,
+  )
+
+/** An import of a firing that nobody has run. */
+export const deleteUnused = (db: Db, {org, importId}: OfImport) =>
+  db.query(sql.type(z.object({}))`
+    delete from imports where org_id = ${org} and id = ${importId} and not exists (select from runs where runs.import_no = imports.import_no)`)

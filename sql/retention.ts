@@ -1,0 +1,108 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+const Empty = z.object({})
+
+const Claim = z.object({day: z.string(), tries: z.number()})
+/** `tries`: the fence of whoever has claimed the night. */
+export type Claim = z.infer<typeof Claim>
+
+/**
+ * The night that began at `hour` (UTC) last, where nobody has had it yet, or whoever had it died; null otherwise. It is the caller's for
+ * `seconds`, which `noteNight` renews.
+ */
+export const claimNight = (db: Db, {hour, seconds, mostTries}: {hour: number; seconds: number; mostTries: number}) =>
+  db.maybeOne(sql.type(Claim)`
+    insert into retention_nights (day, lease_until)
+    values (((lading_now() at time zone 'UTC') - make_interval(hours => ${hour}))::date, lading_now() + make_interval(secs => ${seconds}))
+    on conflict (day) do update set tries = retention_nights.tries + 1, lease_until = excluded.lease_until
+      where retention_nights.ended_at is null and retention_nights.lease_until < lading_now() and retention_nights.tries < ${mostTries}
+    returning day::text, tries`)
+
+/** Adds to what the night has come to and renews its claim; false where another has it by now. */
+export const noteNight = async (db: Db, {day, tries}: Claim, {counts, seconds}: {counts: Record<string, number>; seconds: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    update retention_nights set lease_until = lading_now() + make_interval(secs => ${seconds}),
+      counts = counts || coalesce((
+        select jsonb_object_agg(key, coalesce((counts ->> key)::bigint, 0) + value::bigint) from jsonb_each_text(${sql.jsonb(counts)})), '{}')
+    where day = ${day}::text::date and tries = ${tries} and ended_at is null`)
+  return rowCount === 1
+}
+
+export const endNight = (db: Db, {day, tries}: Claim) =>
+  db.query(sql.type(Empty)`update retention_nights set ended_at = lading_now() where day = ${day}::text::date and tries = ${tries}`)
+
+/** With their failures. */
+export const deleteOldNights = (db: Db, {days}: {days: number}) =>
+  db.query(sql.type(Empty)`delete from retention_nights where started_at < lading_now() - make_interval(days => ${days})`)
+
+type Failed = {day: string; org: string | null; step: string; message: string}
+
+/** An org that is being erased meanwhile is named no more. */
+export const insertFailure = (db: Db, {day, org, step, message}: Failed) =>
+  db.query(sql.type(Empty)`
+    insert into retention_failures (day, org_id, step, message)
+    values (${day}::text::date, (select id from orgs where id = ${org}), ${step}, ${message})`)
+
+const Failure = z.object({org: z.string().nullable(), step: z.string(), message: z.string(), at: z.string()})
+const Night = z.object({
+  day: z.string(),
+  startedAt: z.string(),
+  endedAt: z.string().nullable(),
+  tries: z.number(),
+  counts: z.record(z.string(), z.number()),
+  failures: z.number(),
+  failed: z.array(Failure),
+})
+export type Night = z.infer<typeof Night>
+
+/** Newest first; of each the first `mostFailures` of what failed. */
+export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFailures: number}) =>
+  db.any(sql.type(Night)`
+    select day::text, started_at as "startedAt", ended_at as "endedAt", tries, counts,
+      (select count(*) from retention_failures f where f.day = n.day) as failures,
+      coalesce((select jsonb_agg(jsonb_build_object('org', org_id, 'step', step, 'message', message, 'at', at) order by failure_no)
+        from (select * from retention_failures f where f.day = n.day order by failure_no limit ${mostFailures}) f), '[]') as failed
+    from retention_nights n order by day desc limit ${limit}`)
+
+const Kept = z.object({id: z.string(), days: z.number()})
+
+/** Every org but those being erased, with the days of its plan's history window, in the order of their ids. */
+export const listKeepers = (db: Db, {after, limit}: {after: string; limit: number}) =>
+  db.any(sql.type(Kept)`
+    select o.id, (p.limits ->> 'historyDays')::int as days from orgs o join plan_versions p on p.id = o.plan_version_id
+    where o.erasing_at is null and o.id > ${after} order by o.id limit ${limit}`)
+
+type Old = {org: string; days: number; limit: number}
+const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
+const gone = async (query: Promise<{rowCount: number}>) => (await query).rowCount
+
+/** What schedules fired. At most `limit`; answers how many went. */
+export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
+  gone(
+    db.query(sql.type(Empty)`
+      delete from firings where ctid = any(array(
+        select ctid from firings where org_id = ${org} and state = 'ended' and ended_at < ${before(days)} limit ${limit}))`),
+  )
+
+/** Whose jobs were whose: the queue itself forgets its jobs within days. */
+export const deleteOldJobs = (db: Db, {org, days, limit}: Old) =>
+  gone(
+    db.query(sql.type(Empty)`
+      delete from jobs where ctid = any(array(
+        select ctid from jobs where org_id = ${org} and created_at < ${before(days)} order by created_at limit ${limit}))`),
+  )
+
+/** A connection's newest two stay, and those that a check or a run names. */
+export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
+  gone(
+    db.query(sql.type(Empty)`
+      with ranked as (
+        select d.id, row_number() over (partition by connector_id order by d.id desc) as place
+        from discoveries d join connectors c on c.id = d.connector_id where c.org_id = ${org}),
+      old as (select id from ranked where place > 2),
+      named as (
+        select document ->> 'discovery' as id from runs join run_snapshots using (snapshot_no) where org_id = ${org} and exists (select from old)
+        union select discovery_id from checks join imports using (import_no) where org_id = ${org})
+      delete from discoveries where id in (select id from old except select id from named limit ${limit})`),
+  )

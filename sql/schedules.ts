@@ -1,0 +1,140 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Reason = z.looseObject({code: z.string(), message: z.string()})
+export type Reason = z.output<typeof Reason>
+
+const Schedule = z.object({
+  id: z.string(),
+  org: z.string(),
+  templateId: z.string(),
+  /** Where the template names no connection. */
+  connectorId: z.string().nullable(),
+  name: z.string(),
+  cron: z.string(),
+  timezone: z.string(),
+  source: z.unknown(),
+  credentials: z.string().nullable(),
+  declaredRows: z.number().nullable(),
+  onDrift: z.enum(['stop', 'warn']),
+  enabled: z.boolean(),
+  stopped: Reason.nullable(),
+  nextDueAt: z.string().nullable(),
+  lastSha256: z.string().nullable(),
+  lastTemplateVersion: z.number().nullable(),
+  failures: z.number(),
+  version: z.number(),
+  createdBy: z.string().nullable(),
+  createdAt: z.string(),
+  /** What time it is. */
+  now: z.string(),
+})
+export type Schedule = z.output<typeof Schedule>
+
+const columns = sql.fragment`id, org_id as org, template_id as "templateId", connector_id as "connectorId", name, cron, timezone, source, credentials,
+  declared_rows as "declaredRows", on_drift as "onDrift", enabled, stopped, next_due_at as "nextDueAt", encode(last_sha256, 'hex') as "lastSha256",
+  last_template_version as "lastTemplateVersion", failures, version, created_by as "createdBy", created_at as "createdAt", lading_now() as now`
+
+type Written = Pick<
+  Schedule,
+  'name' | 'connectorId' | 'cron' | 'timezone' | 'source' | 'credentials' | 'declaredRows' | 'onDrift' | 'enabled' | 'nextDueAt'
+>
+type NewSchedule = Written & {id: string; org: string; template: string; person: string}
+
+export const insertSchedule = (tx: Tx, s: NewSchedule) =>
+  tx.one(sql.type(Schedule)`
+    insert into schedules (id, org_id, template_id, connector_id, name, cron, timezone, source, credentials, declared_rows, on_drift, enabled,
+      next_due_at, created_by)
+    values (${s.id}, ${s.org}, ${s.template}, ${s.connectorId}, ${s.name}, ${s.cron}, ${s.timezone}, ${sql.jsonb(s.source as never)}, ${s.credentials},
+      ${s.declaredRows}, ${s.onDrift}, ${s.enabled}, ${s.nextDueAt}::text::timestamptz, ${s.person})
+    returning ${columns}`)
+
+/**
+ * The failures counted are forgotten, and, once it is on, why the service stopped it; where it leads to another connection also which file
+ * it ran last, for that one knows nothing of it. The caller holds it.
+ */
+export const updateSchedule = (tx: Tx, {id, ...s}: Written & {id: string}) =>
+  tx.one(sql.type(Schedule)`
+    update schedules set connector_id = ${s.connectorId}, name = ${s.name}, cron = ${s.cron}, timezone = ${s.timezone},
+      source = ${sql.jsonb(s.source as never)}, credentials = ${s.credentials}, declared_rows = ${s.declaredRows}, on_drift = ${s.onDrift},
+      enabled = ${s.enabled}, next_due_at = ${s.nextDueAt}::text::timestamptz, stopped = case when ${s.enabled} then null else stopped end, failures = 0,
+      last_sha256 = case when connector_id is not distinct from ${s.connectorId} then last_sha256 end, version = version + 1
+    where id = ${id} returning ${columns}`)
+
+export const setScheduleEnabled = (tx: Tx, {id, nextDueAt}: {id: string; nextDueAt: string | null}) =>
+  tx.one(sql.type(Schedule)`
+    update schedules set enabled = ${nextDueAt !== null}, next_due_at = ${nextDueAt}::text::timestamptz, stopped = null, failures = 0, version = version + 1
+    where id = ${id} returning ${columns}`)
+
+type OfTemplate = {org: string; template: string}
+
+export const findSchedule = (db: Db, {org, template, id}: OfTemplate & {id: string}) =>
+  db.maybeOne(sql.type(Schedule)`select ${columns} from schedules where org_id = ${org} and template_id = ${template} and id = ${id}`)
+
+/** Held to the end of the transaction. */
+export const lockSchedule = (tx: Tx, {org, template, id}: OfTemplate & {id: string}) =>
+  tx.maybeOne(sql.type(Schedule)`
+    select ${columns} from schedules where org_id = ${org} and template_id = ${template} and id = ${id} for no key update`)
+
+/** Of a firing. */
+export const findFired = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Schedule)`select ${columns} from schedules where org_id = ${org} and id = ${id}`)
+
+/** Oldest first. */
+export const listSchedules = (db: Db, {org, template, after, limit}: OfTemplate & {after: string | null; limit: number}) =>
+  db.any(sql.type(Schedule)`
+    select ${columns} from schedules where org_id = ${org} and template_id = ${template} and (${after}::text is null or id > ${after})
+    order by id limit ${limit}`)
+
+export const deleteSchedule = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from schedules where id = ${id}`)
+
+/** Those that fire. The caller holds the org, so that nobody adds another meanwhile. */
+export const countEnabled = (tx: Tx, org: string) =>
+  tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from schedules where org_id = ${org} and enabled`)
+
+export const readClock = (db: Db) => db.oneFirst(sql.type(z.object({now: z.string()}))`select lading_now() as now`)
+
+/** One whose time has come, oldest first (asked for the time once, so that the index finds it), held to the end of the transaction; passes over what another clock is at. A closed org's wait until it opens. */
+export const claimDue = (tx: Tx) =>
+  tx.maybeOne(sql.type(Schedule)`
+    select ${columns} from schedules
+    where next_due_at <= (select lading_now()) and exists (select from orgs where orgs.id = org_id and closed_at is null)
+    order by next_due_at limit 1 for no key update skip locked`)
+
+export const setNextDue = (tx: Tx, {id, nextDueAt}: {id: string; nextDueAt: string}) =>
+  tx.query(sql.type(z.object({}))`update schedules set next_due_at = ${nextDueAt}::text::timestamptz where id = ${id}`)
+
+/** Answers whether it was firing until now. */
+export const stopSchedule = async (tx: Tx, {id, reason}: {id: string; reason: Reason}) => {
+  const {rowCount} = await tx.query(sql.type(z.object({}))`
+    update schedules set enabled = false, next_due_at = null, stopped = ${sql.jsonb(reason as never)}, version = version + 1 where id = ${id} and enabled`)
+  return rowCount === 1
+}
+
+/** Answers how many firings have failed in a row by now. */
+export const countFailure = (tx: Tx, id: string) =>
+  tx.oneFirst(sql.type(z.object({failures: z.number()}))`
+    update schedules set failures = least(failures + 1, 1000) where id = ${id} returning failures`)
+
+export const forgetFailures = (tx: Tx, id: string) =>
+  tx.query(sql.type(z.object({}))`update schedules set failures = 0 where id = ${id} and failures > 0`)
+
+type LastFile = {id: string; sha256: string; templateVersion: number; connectorId: string | null}
+
+/** Through this connection this file was run under this template: the three are not run again. Void where it leads elsewhere by now. */
+export const keepLastFile = (tx: Tx, {id, sha256, templateVersion, connectorId}: LastFile) =>
+  tx.query(sql.type(z.object({}))`
+    update schedules set last_sha256 = decode(${sha256}, 'hex'), last_template_version = ${templateVersion}
+    where id = ${id} and (connector_id is null or connector_id = ${connectorId})`)
+
+/** Those whose credentials are sealed under another key. */
+export const listSealedElse = (db: Db, {start, after, limit}: {start: string; after: string; limit: number}) =>
+  db.any(sql.type(z.object({id: z.string(), credentials: z.string()}))`
+    select id, credentials from schedules where id > ${after} and not starts_with(credentials, ${start}) order by id limit ${limit}`)
+
+/** Answers whether they were still what was opened. */
+export const keepResealed = async (db: Db, {id, before, after}: {id: string; before: string; after: string}) => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    update schedules set credentials = ${after} where id = ${id} and credentials = ${before}`)
+  return rowCount === 1
+}

@@ -1,0 +1,96 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+const Period = z.object({
+  startsAt: z.string(),
+  endsAt: z.string(),
+  rowsLimit: z.number(),
+  reserved: z.number(),
+  used: z.number(),
+  overage: z.number(),
+})
+export type Period = z.infer<typeof Period>
+
+const columns = sql.fragment`starts_at as "startsAt", ends_at as "endsAt", rows_limit as "rowsLimit", reserved, used, overage`
+
+type Held = {org: string; startsAt: string; endsAt: string; rowsLimit: number}
+
+/** The org's period of that start, held to the end of the transaction; made with this limit where nothing has been used in it yet. */
+export const holdPeriod = (tx: Tx, {org, startsAt, endsAt, rowsLimit}: Held) =>
+  tx.one(sql.type(Period)`
+    insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values (${org}, ${startsAt}, ${endsAt}, ${rowsLimit})
+    on conflict (org_id, starts_at) do update set org_id = excluded.org_id
+    returning ${columns}`)
+
+export const findPeriod = (db: Db, {org, startsAt}: {org: string; startsAt: string}) =>
+  db.maybeOne(sql.type(Period)`select ${columns} from usage_periods where org_id = ${org} and starts_at = ${startsAt}`)
+
+export const setRowsLimit = (tx: Tx, {org, startsAt, rowsLimit}: Omit<Held, 'endsAt'>) =>
+  tx.query(sql.type(Empty)`update usage_periods set rows_limit = ${rowsLimit} where org_id = ${org} and starts_at = ${startsAt}`)
+
+type Reserved = {org: string; runId: string; startsAt: string; rows: number; overageAllowed: boolean}
+
+/** The period is held. */
+export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}: Reserved) =>
+  tx.query(sql.type(Empty)`
+    with line as (
+      insert into row_usage (run_id, org_id, starts_at, reserved, overage_allowed) values (${runId}, ${org}, ${startsAt}, ${rows}, ${overageAllowed}))
+    update usage_periods set reserved = reserved + ${rows} where org_id = ${org} and starts_at = ${startsAt}`)
+
+/**
+ * What the run counted instead of what it reserved, once. What takes the period past its limit is overage where the run was let through
+ * for that. A run that reserved nothing changes nothing. The period is held by a statement of its own first, so that the sums add up.
+ */
+export const settleRun = async (tx: Tx, runId: string) => {
+  await tx.query(sql.type(Empty)`
+    select from usage_periods join row_usage using (org_id, starts_at) where run_id = ${runId} and row_usage.used is null
+    for no key update of usage_periods`)
+  await tx.query(sql.type(Empty)`
+    with ended as (
+      update row_usage u set used = done.counted, settled_at = lading_now(),
+        overage = case when overage_allowed then greatest(0, least(done.counted, p.used + done.counted - p.rows_limit)) else 0 end
+      from usage_periods p,
+        (select coalesce((select counted from runs join run_heads using (run_no) where id = ${runId}), 0) as counted) as done
+      where u.run_id = ${runId} and u.used is null and p.org_id = u.org_id and p.starts_at = u.starts_at
+      returning u.org_id, u.starts_at, u.reserved, u.used, u.overage)
+    update usage_periods p set reserved = p.reserved - ended.reserved, used = p.used + ended.used, overage = p.overage + ended.overage
+    from ended where p.org_id = ended.org_id and p.starts_at = ended.starts_at`)
+}
+
+/** Of one run; null where it reserved none. */
+export const findRunUsage = (db: Db, runId: string) =>
+  db.maybeOne(sql.type(z.object({used: z.number().nullable(), reserved: z.number(), overage: z.number()}))`
+    select used, reserved, overage from row_usage where run_id = ${runId}`)
+
+/**
+ * One run that reserved rows and will write none any more: gone, ended, or authorised so long ago without anybody beginning it. Its row is
+ * held where there is one. Null while there is none.
+ */
+export const claimIdle = (tx: Tx, {hours}: {hours: number}) =>
+  tx.maybeOne(sql.type(z.object({runId: z.string(), no: z.number().nullable(), lapsed: z.boolean()}))`
+    select * from (
+      select u.run_id as "runId", null::bigint as no, false as lapsed from row_usage u
+      where used is null and not exists (select from runs where id = u.run_id)
+      limit 1) as gone
+    union all
+    select * from (
+      select u.run_id, run_no, state = 'authorised' from row_usage u join runs on runs.id = u.run_id
+      where u.used is null and (state = 'ended' or (state = 'authorised' and runs.authorised_at < lading_now() - make_interval(hours => ${hours})))
+      order by u.authorised_at limit 1 for update of runs skip locked) as idle
+    limit 1`)
+
+/** Nobody began it in time, and nobody can any more. The run is held. */
+export const lapseRun = (tx: Tx, no: number, stop: {stopped: string; message: string}) =>
+  tx.query(sql.type(Empty)`
+    with head as (update run_heads set stop = ${sql.jsonb(stop)} where run_no = ${no})
+    update runs set state = 'ended', ended_at = lading_now() where run_no = ${no} and state = 'authorised'`)
+
+const Counts = z.object({modules: z.number(), schedules: z.number()})
+
+/** What the org has of what plans limit by number. */
+export const countUsed = (db: Db, org: string) =>
+  db.one(sql.type(Counts)`
+    select (select count(*) from curated_modules where org_id = ${org} and enabled) as modules,
+      (select count(*) from schedules where org_id = ${org} and enabled) as schedules`)

@@ -1,0 +1,130 @@
+import {randomBytes} from 'node:crypto'
+import test from 'ava'
+import {resealSchedules} from '../../shared/schedules/reseal.ts'
+import {sourceOf} from '../../shared/schedules/schedule.ts'
+import {findFired} from '../../sql/schedules.ts'
+import type {Answered, Call} from '../client.ts'
+import {type Org, ok, openOrg} from '../importing.ts'
+import {type FileHost, makeSchedule, makeTemplate, seldom, startFileHost} from '../scheduling.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let host: FileHost
+let org: Org
+
+test.before(async t => {
+  host = await startFileHost()
+  house = await world(t, {workers: ['discovery'], environment: {PRIVATE_HOSTS: host.place}})
+  org = await openOrg(house)
+})
+test.after.always(() => host.stop())
+
+const refused = (t: any, {status, body}: Answered, wanted: number, code: string, says?: RegExp) => {
+  t.is(status, wanted, JSON.stringify(body))
+  t.is(body.code, code)
+  if (says) t.regex(body.error, says)
+}
+
+/** Another person of the org. */
+const colleague = async (role: 'operator' | 'builder' | 'admin'): Promise<Call> =>
+  house.as((await house.makeOrg({org: org.org, role})).token)
+
+test.serial('a schedule tells when it fires next, and never what lets it in', async t => {
+  const {schedule, path} = await makeSchedule(org, host, {cron: '30 2 * * *', timezone: 'Europe/Berlin', declaredRows: 50})
+  t.is(schedule.next.length, 5)
+  for (const {at, local} of schedule.next) {
+    t.regex(local, /^\d{4}-\d\d-\d\dT0[23]:[03]0\+0[12]:00$/)
+    t.is(Date.parse(local), Date.parse(at))
+  }
+  t.deepEqual(schedule.source, {kind: 'https', url: host.source.url, credentials: ['bearer']})
+  t.like(schedule, {enabled: true, stopped: null, onDrift: 'stop', declaredRows: 50, version: 1, lastFiring: null, notify: null})
+  const {text} = await org.call('GET', path)
+  t.false(text.includes('let-me-in'))
+  const [{row}] = (await house.hot.query('select to_jsonb(s)::text as row from schedules s where id = $1', [schedule.id])).rows
+  t.false(row.includes('let-me-in'))
+  const listed = await ok(org.call('GET', path.replace(/\/[^/]+$/, '')), 200)
+  t.deepEqual(
+    listed.schedules.map(({id}: {id: string}) => id),
+    [schedule.id],
+  )
+  await ok(org.call('DELETE', path), 200)
+  refused(t, await org.call('GET', path), 404, 'NOT_FOUND')
+})
+
+test.serial('a change keeps the credentials for the same place only, and is made against a version', async t => {
+  const {path, body} = await makeSchedule(org, host)
+  const {bearer: _, ...shown} = host.source
+  const changed = await ok(
+    org.call('PUT', path, {...body, name: 'Weekly', source: {...shown, url: `${shown.url}?day=1`}}, {'if-match': '"1"'}),
+    200,
+  )
+  t.like(changed.schedule, {name: 'Weekly', version: 2, enabled: true})
+  t.deepEqual([...changed.schedule.source.credentials].sort(), ['bearer', 'query'])
+  refused(t, await org.call('PUT', path, body, {'if-match': '"1"'}), 409, 'REGISTRY_CONFLICT', /version 2/)
+  refused(t, await org.call('PUT', path, {...body, source: {...shown, url: 'https://elsewhere.example/a.csv'}}), 400, 'INVALID')
+  const off = await org.call('PATCH', path, {enabled: false}, {'if-match': '"2"'})
+  t.is(off.headers.get('etag'), '"3"')
+  t.like(off.body.schedule, {enabled: false, next: [], stopped: null})
+  t.like((await ok(org.call('PUT', path, body), 200)).schedule, {enabled: false, version: 4})
+  t.is((await ok(org.call('PATCH', path, {enabled: true}), 200)).schedule.next.length, 5)
+  await ok(org.call('DELETE', path), 200)
+})
+
+test.serial('times that cannot be kept and places that are not the template’s are refused', async t => {
+  const of = await makeTemplate(org)
+  const post = (more: object) => org.call('POST', `${of}/schedules`, {name: 'No', ...seldom, source: host.source, ...more})
+  refused(t, await post({cron: '*/2 * * * *'}), 400, 'INVALID', /every 5 minutes/)
+  refused(t, await post({cron: '0 0 30 2 *'}), 400, 'INVALID', /never fires/)
+  refused(t, await post({timezone: 'Mars/Olympus'}), 400, 'INVALID', /time zone/)
+  refused(t, await post({connectorId: 'con_nobodys'}), 400, 'INVALID', /another connection/)
+  refused(t, await post({source: {kind: 'ftp', host: 'a'}}), 400, 'INVALID')
+  const anywhere = await makeTemplate(org, {name: 'Anywhere', connectorId: null})
+  const {schedule} = await ok(org.call('POST', `${anywhere}/schedules`, {name: 'Yes', ...seldom, source: host.source}), 201)
+  t.is(schedule.connectorId, org.connector)
+})
+
+test.serial('a template nobody shared has no schedules for others; builders see those of a shared one, operators none', async t => {
+  const {path, template} = await makeSchedule(org, host)
+  const [builder, operator] = [await colleague('builder'), await colleague('operator')]
+  refused(t, await builder('GET', path), 404, 'NOT_FOUND')
+  refused(t, await builder('GET', `${template}/schedules`), 404, 'NOT_FOUND')
+  refused(t, await builder('POST', `${path}/run`, {}), 404, 'NOT_FOUND')
+  await ok(org.call('POST', `${template}/share`, {}), 200)
+  await ok(builder('GET', path), 200)
+  refused(t, await operator('GET', path), 403, 'ROLE_REQUIRED')
+  await ok(org.call('DELETE', template), 200)
+  const [{count}] = (await house.hot.query('select count(*) from schedules where id = $1', [path.split('/').at(-1)])).rows
+  t.is(count, 0)
+})
+
+test.serial('a plan has room for so many schedules that are on, whoever asks at once', async t => {
+  await house.hot.query('update schedules set enabled = false, next_due_at = null')
+  const of = await makeTemplate(org)
+  const body = {name: 'One', ...seldom, source: host.source}
+  const asked = await Promise.all(Array.from({length: 8}, () => org.call('POST', `${of}/schedules`, body)))
+  t.deepEqual(asked.map(({status}) => status).sort(), [201, 201, 201, 201, 201, 402, 402, 402])
+  const over = asked.find(({status}) => status === 402)!
+  t.like(over.body, {code: 'LIMIT_SCHEDULES', limit: 5, used: 5})
+  const {schedule} = await ok(org.call('POST', `${of}/schedules`, {...body, enabled: false}), 201)
+  const one = `${of}/schedules/${schedule.id}`
+  refused(t, await org.call('PATCH', one, {enabled: true}), 402, 'LIMIT_SCHEDULES')
+  const [made] = asked.filter(({status}) => status === 201)
+  const other = `${of}/schedules/${made!.body.schedule.id}`
+  await ok(org.call('PUT', other, body), 200)
+  await ok(org.call('PATCH', other, {enabled: false}), 200)
+  await ok(org.call('PATCH', one, {enabled: true}), 200)
+  refused(t, await org.call('PUT', other, {...body, enabled: true}), 402, 'LIMIT_SCHEDULES')
+})
+
+test.serial('credentials are sealed again under a new key, and open then without the old one', async t => {
+  const {schedule} = await makeSchedule(org, host, {enabled: false})
+  const added = {id: 'k2', key: randomBytes(32)}
+  const tools = {db: house.db, ring: [added, ...house.config.SECRETS_KEYS], log: house.tools.log}
+  const {resealed, remaining} = await resealSchedules(tools)
+  t.true(resealed > 0)
+  t.is(remaining, 0)
+  const row = await findFired(house.db, {org: org.org, id: schedule.id})
+  t.like(sourceOf({SECRETS_KEYS: [added]}, row!), {bearer: 'let-me-in'})
+  t.throws(() => sourceOf(house.config, row!), {message: /k2 is not in SECRETS_KEYS/})
+  t.deepEqual(await resealSchedules(tools), {resealed: 0, remaining: 0})
+})

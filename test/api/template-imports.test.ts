@@ -1,0 +1,134 @@
+import test from 'ava'
+import {newId} from '../../shared/ids.ts'
+import {ok} from '../importing.ts'
+import {addConnector} from '../registering.ts'
+import {leadsCsv, leadsTemplate, makeTemplate, openTemplates, outcome, upload} from '../templating.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+const open = () => openTemplates(house)
+
+test('an import made from a template is ready when its file is in, whatever becomes of the template', async t => {
+  const {org, call, connector, path} = await open()
+  const {id} = await makeTemplate(call, org, {connectorId: connector})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  t.like(made, {name: 'Leads of the month', connectorId: connector, state: 'draft', templateId: id, templateVersion: 1})
+  await ok(call('DELETE', path(id)), 200)
+  const at = `/orgs/${org}/imports/${made.id}`
+  const {source, filled} = await ok(upload(call, at, leadsCsv), 201)
+  t.deepEqual(filled, {slot: 'leads', state: 'ready', waiting: [], issues: []})
+  t.is(source.label, 'Leads')
+  const {import: ready} = await ok(call('GET', at), 200)
+  t.deepEqual(
+    ready.flows,
+    leadsTemplate().flows.map(flow => ({...flow, sourceId: source.id})),
+  )
+  t.like(ready, {state: 'ready', templateId: id})
+  t.is((await ok(upload(call, at, leadsCsv), 201)).filled, undefined, 'the slot is filled: this file is for none')
+})
+
+test("the connection is the template's, or else the import's", async t => {
+  const {org, call, connector} = await open()
+  const other = await addConnector(house, org, 'Two')
+  const [fixed, free] = [await makeTemplate(call, org, {connectorId: connector}), await makeTemplate(call, org)]
+  const make = (body: object) => call('POST', `/orgs/${org}/imports`, body)
+  t.like((await make({templateId: free.id, connectorId: other, name: 'N'})).body.import, {connectorId: other, name: 'N'})
+  t.deepEqual(outcome(await make({templateId: free.id})), [400, 'CONNECTION_REQUIRED'])
+  t.deepEqual(outcome(await make({templateId: fixed.id, connectorId: other})), [400, 'INVALID'])
+  t.deepEqual(outcome(await make({templateId: free.id, connectorId: newId('con')})), [404, 'CONNECTION_NOT_FOUND'])
+  t.deepEqual(outcome(await make({})), [400, 'INVALID'])
+})
+
+test('files fill the slots they are named for; what does not fit is said, and the import stays a draft', async t => {
+  const {org, call, connector} = await open()
+  const usual = leadsTemplate()
+  const deals = {
+    ...{id: 'd', sourceId: 'deals', module: 'Deals'},
+    fields: [{field: 'Deal_Name', mode: 'column', source: 'title', empty: 'leave'}],
+  }
+  const second = {
+    slot: 'deals',
+    label: 'Deals',
+    reader: {delimiter: ';'},
+    cleaning: [{step: 'trim', columns: ['title']}],
+    choices: {when: {dateOrder: 'dmy'}},
+    columns: ['title', 'when'],
+  }
+  const {id} = await makeTemplate(call, org, {connectorId: connector, sources: [...usual.sources, second], flows: [...usual.flows, deals]})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  t.deepEqual(outcome(await upload(call, at, leadsCsv, 'name=a.csv&slot=none')), [400, 'INVALID'])
+  const one = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
+  t.deepEqual(one.filled, {slot: 'leads', state: 'draft', waiting: ['deals'], issues: []})
+  const unfit = await ok(upload(call, at, 'name;when\nA;01/02/2026\n', 'name=b.csv&slot=deals'), 201)
+  t.like(unfit.filled, {slot: 'deals', state: 'draft', waiting: ['deals']})
+  t.regex(unfit.filled.issues[0].message, /no column "title"/)
+  t.deepEqual(
+    (await ok(call('GET', at), 200)).import.flows.map(({sourceId}: any) => sourceId),
+    [one.source.id, 'deals'],
+  )
+  t.deepEqual(outcome(await call('PUT', `${at}/slots`, {deals: unfit.source.id})), [400, 'INVALID'])
+  const plain = await ok(upload(call, at, 'title;when\n A ;01/02/2026\n', 'name=c.csv'), 201)
+  t.is(plain.filled, undefined)
+  t.like((await ok(call('PUT', `${at}/slots`, {leads: one.source.id}), 200)).import, {state: 'draft'}, 'the other is waited for')
+  const {import: bound} = await ok(call('PUT', `${at}/slots`, {deals: plain.source.id}), 200)
+  t.like(bound, {state: 'ready'})
+  const source = bound.sources.find(({id}: any) => id === plain.source.id)
+  t.deepEqual([source.cleaning.length, source.choices], [1, {when: {dateOrder: 'dmy'}}])
+  t.deepEqual(
+    bound.slots.map(({slot, sourceId}: any) => [slot, sourceId]),
+    [
+      ['leads', one.source.id],
+      ['deals', plain.source.id],
+    ],
+  )
+  // A file that was taken out is waited for again.
+  await ok(call('DELETE', `${at}/sources/${one.source.id}`), 200)
+  const again = await ok(upload(call, at, leadsCsv, 'name=a.csv&slot=leads'), 201)
+  t.like(again.filled, {state: 'ready', waiting: []})
+})
+
+test('runs name the template they are authorised for, and its history lists them', async t => {
+  const {org, call, connector, path, as} = await open()
+  const {id} = await makeTemplate(call, org, {connectorId: connector})
+  const authorise = async (body: object) => (await ok(call('POST', '/entitlements/runs/authorise', {declaredRows: 5, ...body}), 200)).runId
+  const named = await authorise({templateId: id})
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: id}), 201)
+  const through = await authorise({importId: made.id})
+  await authorise({})
+  const first = await ok(call('GET', path(id, '/runs?limit=1')), 200)
+  const second = await ok(call('GET', path(id, `/runs?limit=1&cursor=${first.nextCursor}`)), 200)
+  t.deepEqual(
+    [...first.runs, ...second.runs].map(({id, templateId, importId}: any) => [id, templateId, importId]),
+    [
+      [through, id, made.id],
+      [named, id, null],
+    ],
+  )
+  t.is(second.nextCursor, null)
+  const {import: plain} = await ok(call('POST', `/orgs/${org}/imports`, {connectorId: connector}), 201)
+  t.deepEqual(outcome(await call('POST', '/entitlements/runs/authorise', {declaredRows: 5, templateId: id, importId: plain.id})), [
+    400,
+    'INVALID',
+  ])
+  const stranger = await as('builder')
+  t.deepEqual(outcome(await stranger.call('POST', '/entitlements/runs/authorise', {declaredRows: 5, templateId: id})), [404, 'NOT_FOUND'])
+  await ok(call('DELETE', path(id)), 200)
+  t.like(await ok(call('GET', `/orgs/${org}/runs/${named}`), 200), {run: {templateId: id}}, 'what it was made by stays known')
+})
+
+test('a run authorised for a template starts only an import made from it', async t => {
+  const {org, call, connector} = await open()
+  const [one, other] = [await makeTemplate(call, org, {connectorId: connector}), await makeTemplate(call, org, {connectorId: connector})]
+  const {runId} = await ok(call('POST', '/entitlements/runs/authorise', {declaredRows: 5, templateId: other.id}), 200)
+  const {import: made} = await ok(call('POST', `/orgs/${org}/imports`, {templateId: one.id}), 201)
+  const at = `/orgs/${org}/imports/${made.id}`
+  await ok(upload(call, at, leadsCsv), 201)
+  t.deepEqual(outcome(await call('POST', `${at}/runs`, {runId})), [409, 'RUN_USED'])
+  const {run} = await ok(call('POST', `${at}/runs`, {}), 202)
+  t.is(run.templateId, one.id)
+})

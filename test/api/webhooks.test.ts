@@ -1,0 +1,135 @@
+import test from 'ava'
+import {Webhook} from 'standardwebhooks'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
+import {openNoticing} from '../noticing.ts'
+import {type Receiver, startReceiver} from '../simulators/receiver.ts'
+import {until} from '../until.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let receiver: Receiver
+
+test.before(async t => {
+  receiver = await startReceiver()
+  house = await world(t, {workers: ['notices', 'imports', 'discovery'], environment: {PRIVATE_HOSTS: receiver.place}})
+})
+test.after.always(() => receiver.stop())
+
+const arrived = (path: string, count = 1) =>
+  until(
+    () => receiver.at(path),
+    all => all.length >= count,
+  )
+
+test('a run that ends is told with its counts, and with nothing of its rows', async t => {
+  const org = await openOrg(house)
+  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/runs'), events: ['run.ended']}), 201)
+  const {run, path} = await runImport(org, {csv: accountRows(25, 'CANARY-'), flow: accounts})
+  await runImport(org, {csv: accountRows(3, 'CANARY-'), flow: accounts, start: {dryRun: true}})
+  const [first, second] = await arrived('/runs', 2)
+  const body: any = new Webhook(secret).verify(first!.body, first!.headers)
+  const base = house.config.PUBLIC_URL
+  t.like(body, {
+    type: 'run.ended',
+    timestamp: body.timestamp,
+    data: {
+      ...{org: org.org, run: run.id, import: path.split('/').at(-1), schedule: null, template: null, connection: org.connector},
+      ...{engine: 'worker', dryRun: false, state: 'done', stop: null, rowsWritten: 25},
+      links: {run: `${base}/orgs/${org.org}/runs/${run.id}`, results: `${base}${path}/results.csv?run=${run.id}`},
+    },
+  })
+  t.deepEqual(body.data.counts, run.counts)
+  t.true(Date.parse(body.timestamp) >= Date.parse(run.endedAt))
+  t.like(JSON.parse(second!.body).data, {dryRun: true, counts: {Accounts: {planned: 3}}})
+  for (const {body: text} of receiver.at('/runs'))
+    for (const canary of ['CANARY', 'Company', 'Town', 'test.csv']) t.false(text.includes(canary))
+})
+
+test('so is a run of an engine outside this service, and one that was cancelled', async t => {
+  const org = await openOrg(house, 'zoe@other.example')
+  await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/ends'), events: ['run.ended']}), 201)
+  const {path} = await prepareImport(org, {csv: accountRows(2, 'OUT-'), flow: accounts})
+  const authorised = {declaredRows: 2, importId: path.split('/').at(-1)}
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', authorised), 200)
+  await ok(org.call('POST', `/entitlements/runs/${runId}/progress`, {rowsWritten: 1, done: true, outcome: 'secret words'}), 200)
+  const [told] = await arrived('/ends')
+  t.like(JSON.parse(told!.body).data, {run: runId, engine: 'outside', state: 'done', import: authorised.importId})
+  t.false(told!.body.includes('secret words'))
+
+  const second = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 2, connectorId: org.connector}), 200)
+  await ok(org.call('POST', `/entitlements/runs/${second.runId}/progress`, {rowsWritten: 0}), 200)
+  await ok(org.call('POST', `/orgs/${org.org}/runs/${second.runId}/cancel`, {}), 200)
+  await ok(org.call('POST', `/entitlements/runs/${second.runId}/progress`, {done: true}), 200)
+  const stopped = JSON.parse((await arrived('/ends', 2))[1]!.body).data
+  t.like(stopped, {run: second.runId, import: null, state: 'stopped', stop: 'CANCELLED'})
+})
+
+test('an endpoint from its making to its end; its secret is told twice, at its making and when it is replaced', async t => {
+  const org = await openNoticing(house)
+  const base = `/orgs/${org.org}/webhooks`
+  const {webhook, secret} = await org.addEndpoint(receiver.url('/life?token=hush'), {description: 'Ours'})
+  t.regex(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+  t.like(webhook, {description: 'Ours', enabled: true, schedule: null, disabledReason: null, oldSecretUntil: null})
+  const of = `${base}/${webhook.id}`
+  t.deepEqual((await ok(org.call('GET', base), 200)).webhooks, [webhook])
+  t.deepEqual((await ok(org.call('GET', of), 200)).webhook, webhook)
+  const changed = await ok(org.call('PATCH', of, {events: ['run.ended'], description: ''}), 200)
+  t.like(changed.webhook, {events: ['run.ended'], description: '', url: webhook.url})
+
+  const rotated = await ok(org.call('POST', `${of}/secret`, {}), 200)
+  t.not(rotated.secret, secret)
+  t.truthy(rotated.webhook.oldSecretUntil)
+  const {delivery} = await ok(org.call('POST', `${of}/test`, {}), 202)
+  t.like(delivery, {kind: 'webhook.test', state: 'pending', attempts: 0})
+  const {body, headers} = (await arrived('/life?token=hush'))[0]!
+  for (const known of [secret, rotated.secret])
+    t.like(new Webhook(known).verify(body, headers), {data: {org: org.org, endpoint: webhook.id}})
+  await until(
+    () => org.deliveries(),
+    ([one]) => one?.state === 'delivered',
+  )
+  const later = await ok(org.call('POST', `${of}/secret`, {}), 200)
+  await ok(org.call('POST', `${of}/test`, {}), 202)
+  const again = (await arrived('/life?token=hush', 2))[1]!
+  t.throws(() => new Webhook(secret).verify(again.body, again.headers), undefined, 'replaced twice: void')
+  for (const known of [rotated.secret, later.secret]) t.notThrows(() => new Webhook(known).verify(again.body, again.headers))
+
+  const page = await ok(org.call('GET', `${of}/deliveries?limit=1`), 200)
+  const rest = await ok(org.call('GET', `${of}/deliveries?limit=1&cursor=${page.nextCursor}`), 200)
+  t.deepEqual([page.deliveries.length, rest.deliveries.map(({id}: {id: string}) => id), rest.nextCursor], [1, [delivery.id], null])
+
+  const gone = await ok(org.call('DELETE', of), 200)
+  t.is(gone.webhook.id, webhook.id)
+  t.is((await org.call('GET', of)).status, 404)
+  const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?page=notices`), 200)
+  t.deepEqual(
+    changes.map(({subject}: {subject: string}) => subject),
+    ['webhook', 'webhook.secret', 'webhook.secret', 'webhook', 'webhook'],
+  )
+  t.false(JSON.stringify(changes).includes('hush'), 'the history is for every member: the host alone')
+})
+
+test('addresses that cannot be right, names nobody has, and one endpoint too many are refused', async t => {
+  const org = await openNoticing(house)
+  const bad = ['http://example.com/', 'ftp://example.com/', 'https://user:pass@example.com/', 'example.com', '', 'javascript:alert(1)']
+  for (const url of bad) t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, {url}), {status: 400, body: {code: 'INVALID'}}, url)
+  const of = {url: 'https://example.com/'}
+  for (const more of [{events: ['run.began']}, {schedule: 'sch_1'}, {secret: 'mine'}])
+    t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, {...of, ...more}), {status: 400, body: {code: 'INVALID'}})
+  for (let n = 0; n < 20; n++) await org.addEndpoint(`https://example.com/${n}`, {events: []})
+  t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, of), {status: 400, body: {code: 'INVALID'}})
+})
+
+test('e-mail that is not configured is not promised', async t => {
+  const org = await openNoticing(house)
+  const {email} = (await ok(org.call('GET', '/auth/me'), 200)).user
+  const notices = `/orgs/${org.org}/notices`
+  t.like(await ok(org.call('GET', notices), 200), {notices: {emails: [], endpoints: []}, mail: {configured: false}})
+  t.like(await org.call('PUT', notices, {emails: [email]}), {status: 503, body: {code: 'NOT_CONFIGURED'}})
+  t.like(await org.call('PUT', notices, {endpoints: ['whk_nobody']}), {status: 400, body: {code: 'INVALID'}})
+  const {webhook} = await org.addEndpoint('https://example.com/')
+  const rule = {emails: [], endpoints: [webhook.id], on: ['run.ended']}
+  t.deepEqual((await ok(org.call('PUT', notices, rule), 200)).notices, rule)
+  await ok(org.call('DELETE', `/orgs/${org.org}/webhooks/${webhook.id}`), 200)
+  t.deepEqual((await ok(org.call('GET', notices), 200)).notices, {...rule, endpoints: []})
+})

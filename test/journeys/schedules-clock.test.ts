@@ -1,0 +1,135 @@
+import type {ChildProcess} from 'node:child_process'
+import test, {type ExecutionContext} from 'ava'
+import {nextAfter} from '../../shared/schedules/cron.ts'
+import {type Org, ok, openOrg} from '../importing.ts'
+import {type FileHost, listFirings, makeTemplate, startFileHost} from '../scheduling.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+import {type World, world} from '../world.ts'
+
+const [hourMs, dayMs] = [3_600_000, 86_400_000]
+const berlin = {timezone: 'Europe/Berlin'}
+
+let house: World
+let host: FileHost
+let org: Org
+let clocks: ChildProcess[] = []
+
+test.before(async t => {
+  host = await startFileHost()
+  house = await world(t, {workers: ['imports', 'discovery', 'schedules'], environment: {PRIVATE_HOSTS: host.place}})
+  const made = await openOrg(house)
+  // A session does not last for half a year.
+  const {secret} = await ok(made.call('POST', `/orgs/${made.org}/tokens`, {name: 'months ahead'}), 201)
+  org = {...made, call: house.as(secret)}
+})
+test.after.always(async () => {
+  await Promise.all(clocks.map(endWorker))
+  await host.stop()
+})
+
+const startClocks = () => {
+  clocks = Array.from({length: 3}, () => startWorker(house.config, {}, ['clock']))
+}
+/** All at once, in the middle of whatever they do. */
+const killClocks = () => Promise.all(clocks.map(endWorker))
+
+/** When the clocks of a zone are next changed after `from`, to the minute. */
+const changeAfter = (from: number): number => {
+  const shown = new Intl.DateTimeFormat('en', {timeZone: berlin.timezone, timeZoneName: 'longOffset', hour: '2-digit'})
+  const offsetAt = (at: number) => shown.formatToParts(at).find(({type}) => type === 'timeZoneName')!.value
+  let at = Math.ceil(from / dayMs) * dayMs
+  while (offsetAt(at) === offsetAt(at + dayMs)) at += dayMs
+  while (offsetAt(at) === offsetAt(at + 60_000)) at += 60_000
+  return at + 60_000
+}
+
+/** The time of every process of this deployment, which goes on from there. */
+const setClock = (at: number) => house.ahead(`${at - Date.now()} milliseconds`)
+
+/** Two rows that no other answer has. */
+const serveNewRows = () => {
+  let served = 0
+  host.answer(response => {
+    served++
+    response.end(`name,number,city\nOne,S${served}-1,A\nTwo,S${served}-2,B\n`)
+  })
+  return () => served
+}
+
+const make = async (template: string, name: string, cron: string) => {
+  const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name, cron, ...berlin, source: host.source}), 201)
+  return {path: `${template}/schedules/${schedule.id}`, cron, ...berlin}
+}
+type Made = Awaited<ReturnType<typeof make>>
+
+/** What each was to fire at in this time, as the library of cron has it; its own test walks every minute. */
+const dueBetween = (schedule: Made, from: number, to: number): string[] => {
+  const due: string[] = []
+  const end = new Date(to).toISOString()
+  for (let at = nextAfter(schedule, new Date(from).toISOString()); at! <= end; at = nextAfter(schedule, at!)) due.push(at!)
+  return due
+}
+
+const firedAt = async ({path}: Made) => (await listFirings(org, path)).map(({dueAt}) => dueAt).sort()
+const untilIdle = (all: Made[], count: number) =>
+  until(
+    async () => (await Promise.all(all.map(({path}) => listFirings(org, path)))).flat(),
+    firings => firings.length >= count && firings.every(({state}) => state === 'ended'),
+    60,
+  )
+
+/** Three hours without a clock: answers the newest due time, the only one that was fired of those. */
+const surviveOutage = async (t: ExecutionContext, hourly: Made, from: number): Promise<string> => {
+  const before = (await listFirings(org, hourly.path)).length
+  await killClocks()
+  await setClock(from + 3 * hourMs)
+  startClocks()
+  await untilIdle([hourly], before + 1)
+  const missed = dueBetween(hourly, from, from + 3 * hourMs)
+  t.is(missed.length, 3)
+  const [caughtUp] = await listFirings(org, hourly.path)
+  t.like(caughtUp, {dueAt: missed.at(-1), missed: 2, by: 'clock'})
+  return missed.at(-1)!
+}
+
+test('three clocks fire every due time once over both changes of the clocks, and once after an outage; each run is right', async t => {
+  const served = serveNewRows()
+  const template = await makeTemplate(org)
+  const spring = changeAfter(Date.now())
+  const changes = [spring, changeAfter(spring + dayMs)]
+  const all: {schedule: Made; due: string[]}[] = []
+  startClocks()
+
+  for (const change of changes) {
+    const begin = change - 1.1 * hourMs
+    await setClock(begin)
+    const daily = await make(template, 'In the hour that is left out, or comes twice', '30 2 * * *')
+    const hourly = await make(template, 'Every hour', '0 * * * *')
+    const end = change + 1.1 * hourMs
+    const moments = [...new Set([daily, hourly].flatMap(schedule => dueBetween(schedule, begin, end)))].sort()
+    let count = 0
+    for (const moment of moments) {
+      await setClock(Date.parse(moment))
+      count += [daily, hourly].filter(schedule => dueBetween(schedule, begin, end).includes(moment)).length
+      await untilIdle([daily, hourly], count)
+    }
+    await ok(org.call('PATCH', daily.path, {enabled: false}), 200)
+    all.push({schedule: daily, due: dueBetween(daily, begin, end)})
+
+    const made = {schedule: hourly, due: dueBetween(hourly, begin, end)}
+    if (change === spring) made.due.push(await surviveOutage(t, hourly, end))
+    await ok(org.call('PATCH', hourly.path, {enabled: false}), 200)
+    all.push(made)
+  }
+
+  for (const {schedule, due} of all) t.deepEqual(await firedAt(schedule), due)
+  t.deepEqual(
+    all.map(({due}) => due.length),
+    [1, 4, 1, 3],
+  )
+  const firings = (await Promise.all(all.map(({schedule}) => listFirings(org, schedule.path)))).flat()
+  for (const firing of firings) t.like(firing, {outcome: 'done', counts: {rowsWritten: 2, modules: {Accounts: {created: 2, failed: 0}}}})
+  t.is(new Set(firings.map(({runId}) => runId)).size, firings.length)
+  t.is(served(), firings.length)
+})

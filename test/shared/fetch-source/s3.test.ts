@@ -1,0 +1,57 @@
+import {randomBytes} from 'node:crypto'
+import test, {type ExecutionContext} from 'ava'
+import {FileSource} from '../../../shared/fetch-source.ts'
+import {startS3} from '../../simulators/s3.ts'
+import {openDoor} from './world.ts'
+
+const account = {bucket: 'files', accessKeyId: 'AKIALADING', secretAccessKey: 'a secret/with+signs', region: 'eu-central-1'}
+
+const open = async (t: ExecutionContext, doors: Partial<Parameters<typeof openDoor>[1]> = {}) => {
+  const s3 = await startS3(account)
+  t.teardown(s3.stop)
+  const source = (more: object = {}) => FileSource.parse({kind: 's3', endpoint: s3.url, ...account, key: 'in/orders 1 ä+.csv', ...more})
+  return {s3, source, ...openDoor(t, {privateHosts: new URL(s3.url).host, ...doors})}
+}
+
+test('an object comes whole, signed for by its key', async t => {
+  const {s3, source, fetch} = await open(t)
+  const content = randomBytes(5_000_000)
+  s3.objects.set('in/orders 1 ä+.csv', content)
+  const {name, content: got} = await fetch(source())
+  t.deepEqual([name, content.equals(got)], ['orders 1 ä+.csv', true])
+  t.deepEqual(s3.journal, ['GET /files/in/orders%201%20%C3%A4%2B.csv?x-id=GetObject'])
+})
+
+test('what the store refuses, lacks or cannot do now is told apart, and asked for once', async t => {
+  const {s3, source, failure} = await open(t)
+  s3.objects.set('in/orders.csv', Buffer.from('a,b'))
+  const code = async (more: object, limitBytes = 1_000_000) => (await failure(source({key: 'in/orders.csv', ...more}), {limitBytes}))?.code
+  t.is(await code({}), undefined)
+  t.is(await code({secretAccessKey: 'another'}), 'SIGN_IN_REFUSED')
+  t.is(await code({key: 'in/none.csv'}), 'NOT_FOUND')
+  t.is(await code({bucket: 'other'}), 'NOT_FOUND')
+  t.is(await code({}, 2), 'TOO_LARGE')
+  for (const [action, expected] of [
+    [{status: 503}, 'UNREACHABLE'],
+    ['drop', 'UNREACHABLE'],
+    [{status: 301}, 'REDIRECTED'],
+    [{status: 400}, 'BAD_ANSWER'],
+  ] as const) {
+    const before = s3.journal.length
+    s3.faults.push({method: 'GET', times: 1, action})
+    t.is(await code({}), expected)
+    t.is(s3.journal.length, before + 1)
+  }
+})
+
+test('a store that is not public, or not listed, is not asked', async t => {
+  const {s3, source, failure} = await open(t, {privateHosts: '127.0.0.1:1'})
+  t.like(await failure(source()), {code: 'HOST_REFUSED'})
+  t.like(await failure(source({endpoint: s3.url.replace('http:', 'https:')})), {code: 'ADDRESS_REFUSED'})
+  const listed = openDoor(t, {privateHosts: new URL(s3.url).host, sourceHosts: '*.amazonaws.com'})
+  t.like(await listed.failure(source()), {code: 'HOST_REFUSED'})
+  // Amazon's own address, which the test's name server lets lead to this machine.
+  t.like(await listed.failure(source({endpoint: undefined})), {code: 'ADDRESS_REFUSED'})
+  t.regex((await listed.failure(source({endpoint: undefined})))!.message, /^files\.s3\.eu-central-1\.amazonaws\.com is not/)
+  t.deepEqual(s3.journal, [])
+})

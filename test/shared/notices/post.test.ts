@@ -1,0 +1,91 @@
+import {randomBytes} from 'node:crypto'
+import test from 'ava'
+import {Webhook} from 'standardwebhooks'
+import {post} from '../../../shared/notices/post.ts'
+import {mintSecret, sealSecret, sign} from '../../../shared/notices/signature.ts'
+import {openOutbound} from '../../../shared/outbound/outbound.ts'
+import {type Receiver, startReceiver} from '../../simulators/receiver.ts'
+
+const ring = [{id: 'k', key: randomBytes(32)}]
+const secret = mintSecret()
+let receiver: Receiver
+let outbound: ReturnType<typeof openOutbound>
+
+test.before(async () => {
+  receiver = await startReceiver()
+  outbound = openOutbound({PRIVATE_HOSTS: [receiver.place], SOURCE_HOSTS: []})
+})
+test.after.always(async () => {
+  await outbound.close()
+  await receiver.stop()
+})
+
+const send = (path: string, {timeoutSeconds = 5, url = receiver.url(path)} = {}) => {
+  const sealed = sealSecret(ring, 'whk_1', secret)
+  const posting = {
+    id: 'd',
+    attempt: 1,
+    org: 'o',
+    endpoint: 'whk_1',
+    url,
+    secret: sealed,
+    oldSecret: null,
+    notice: 'ntc_1',
+    body: '{"a":"ä"}',
+  }
+  return post(outbound, ring, posting, timeoutSeconds)
+}
+
+test('the public library verifies what is signed, and nothing that was changed', t => {
+  const signed = sign({id: 'ntc_1', seconds: Math.floor(Date.now() / 1000), body: '{"a":1}', secrets: [mintSecret(), secret]})
+  t.deepEqual(new Webhook(secret).verify('{"a":1}', signed), {a: 1})
+  t.throws(() => new Webhook(secret).verify('{"a":2}', signed))
+  t.throws(() => new Webhook(secret).verify('{"a":1}', {...signed, 'webhook-id': 'ntc_2'}))
+  t.throws(() => new Webhook(mintSecret()).verify('{"a":1}', signed))
+})
+
+test('what arrives verifies byte for byte, and 2xx alone is success', async t => {
+  for (const status of [200, 204, 299]) {
+    receiver.behave('/fine', {status})
+    const {error, status: seen} = await send('/fine')
+    t.deepEqual([error, seen], [null, status])
+  }
+  const {headers, body} = receiver.at('/fine')[0]!
+  t.deepEqual(new Webhook(secret).verify(body, headers), {a: 'ä'})
+  t.is(headers['content-type'], 'application/json')
+  for (const status of [400, 404, 410, 429, 500, 503]) {
+    receiver.behave('/bad', {status, headers: {'retry-after': '7'}, body: 'no'})
+    const posted = await send('/bad')
+    t.deepEqual(posted, {
+      ...{status, error: `The receiver answered ${status}`, answer: 'no'},
+      retryAfterSeconds: status === 429 || status === 503 ? 7 : 0,
+    })
+  }
+})
+
+test('a redirect is a failure and is not followed', async t => {
+  for (const status of [301, 302, 307, 308]) {
+    receiver.behave('/moved', {status, headers: {location: receiver.url('/elsewhere')}})
+    const posted = await send('/moved')
+    t.is(posted.status, status)
+    t.regex(posted.error!, /^REDIRECTED/)
+  }
+  t.deepEqual(receiver.at('/elsewhere'), [])
+})
+
+test('a receiver that hangs, is not there, or is nobody’s business is an outcome', async t => {
+  receiver.behave('/hangs', 'hang')
+  t.regex((await send('/hangs', {timeoutSeconds: 0.3})).error!, /^TIMED_OUT/)
+  t.regex((await send('', {url: 'https://127.0.0.1:9/'})).error!, /^ADDRESS_REFUSED/)
+  t.regex((await send('', {url: 'https://[::ffff:169.254.169.254]/latest'})).error!, /^ADDRESS_REFUSED/)
+})
+
+test('of an answer its first KiB is kept; one that is too long or broken is success all the same', async t => {
+  receiver.behave('/long', {status: 200, body: 'x'.repeat(5_000)})
+  t.is((await send('/long')).answer, 'x'.repeat(1_024))
+  receiver.behave('/huge', {status: 200, headers: {'content-length': '1000000'}, body: 'x'.repeat(1_000_000)})
+  const posted = await send('/huge')
+  t.deepEqual([posted.error, posted.answer], [null, null])
+  receiver.behave('/nul', {status: 500, body: 'a\0b'})
+  t.is((await send('/nul')).answer, 'ab')
+})

@@ -1,0 +1,40 @@
+import {createServer, type IncomingMessage, type ServerResponse} from 'node:http'
+import type {AddressInfo} from 'node:net'
+
+export type Received = {path: string; headers: Record<string, string>; body: string}
+
+/** What a path answers: a status with headers and a body, or nothing at all (`hang`). 204 where nothing was said. */
+export type Behaviour = {status: number; headers?: Record<string, string>; body?: string} | 'hang'
+
+/** A webhook receiver over real HTTP, with as many paths as a test has endpoints. Knows nothing of the service. */
+export const startReceiver = async () => {
+  const journal: Received[] = []
+  const behaviours = new Map<string, Behaviour>()
+
+  const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const path = incoming.url!
+    journal.push({path, headers: incoming.headers as Record<string, string>, body: Buffer.concat(chunks).toString('utf8')})
+    const answer = behaviours.get(path) ?? {status: 204}
+    if (answer === 'hang') return
+    outgoing.writeHead(answer.status, answer.headers).end(answer.body)
+  }
+
+  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const place = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    /** As `PRIVATE_HOSTS` names it. */
+    place,
+    url: (path: string) => `http://${place}${path}`,
+    behave: (path: string, behaviour: Behaviour) => void behaviours.set(path, behaviour),
+    /** What came to a path, the oldest first. */
+    at: (path: string) => journal.filter(received => received.path === path),
+    async stop() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>

@@ -1,0 +1,82 @@
+import {isDeepStrictEqual} from 'node:util'
+import type {Ground} from '../../shared/schedules/standing.ts'
+import type {SourceEvidence} from '../../shared/sources/describe.ts'
+import {makeImport} from '../../shared/templates/apply.ts'
+import {addForSlot, cleanForSlot} from '../../shared/templates/fill.ts'
+import {documentOf, type Slot} from '../../shared/templates/template.ts'
+import {deleteUnused, type Firing, isUsed, setFiringImport} from '../../sql/firings.ts'
+import type {Import} from '../../sql/imports.ts'
+import type {Schedule} from '../../sql/schedules.ts'
+import type {Source} from '../../sql/sources.ts'
+import {atPoint} from '../engine/fault-point.ts'
+import type {Work} from '../worker.ts'
+import type {Fetched} from './fetch.ts'
+import {Superseded} from './lease.ts'
+
+/** The template's sources in its order, each with the file that fills it and the columns that has. */
+export type Filled = {slot: string; sourceId: string; columns: string[]}[]
+type Given = {firing: Firing; schedule: Schedule; ground: Ground; fetched: Fetched}
+
+/** An import with the file in every slot, not cleaned yet. Where it cannot be read nothing is left of either. */
+export const makeFilled = async (work: Work, given: Given): Promise<{made: Import; filled: Filled}> => {
+  const made = await make(work, given)
+  atPoint('after_import')
+  try {
+    return {made, filled: await fill(work, given, made)}
+  } catch (error) {
+    await discard(work, {org: made.org, importId: made.id})
+    throw error
+  }
+}
+
+/** Each file the way its slot reads it. */
+export const clean = async (work: Work, place: {org: string; importId: string}, filled: Filled): Promise<void> => {
+  for (const [at, {slot, sourceId}] of filled.entries())
+    if (filled.findIndex(other => other.sourceId === sourceId) === at) await cleanForSlot(work, {...place, sourceId}, slot)
+}
+
+/** What an attempt left that got no further, unless somebody has run it meanwhile. Its files first: an import names them. */
+export const discard = async ({db, storage}: Work, {org, importId}: {org: string; importId: string}) => {
+  if (await isUsed(db, {org, importId})) return
+  await storage.removeAll(`${org}/${importId}`)
+  await deleteUnused(db, {org, importId})
+}
+
+const make = ({db}: Work, {firing, schedule, ground, fetched}: Given): Promise<Import & {org: string}> =>
+  db.transaction(async tx => {
+    const {org} = schedule
+    const {template, person, connector} = ground
+    const name = `${schedule.name}, ${firing.dueAt.slice(0, 16).replace('T', ' ')} UTC`
+    const made = await makeImport(tx, {org, person, template, connectorId: connector, name})
+    const of = {importNo: made.no, sha256: fetched.sha256, templateVersion: template.version}
+    if (!(await setFiringImport(tx, firing, of))) throw new Superseded()
+    return {...made, org}
+  })
+
+const fill = async (work: Work, {schedule, ground, fetched}: Given, {id: importId}: Import): Promise<Filled> => {
+  const slots = documentOf(ground.template).sources
+  const sources: Source[] = []
+  for (const [at, slot] of slots.entries()) {
+    const same = slots.slice(0, at).findIndex(other => readsAlike(other, slot))
+    sources.push(sources[same] ?? (await add(work, {org: schedule.org, importId}, {slot, fetched, first: sources[0]})))
+  }
+  return sources.map((source, at) => ({slot: slots[at]!.slot, sourceId: source.id, columns: columnsOf(source)}))
+}
+
+const readsAlike = (one: Slot, other: Slot) =>
+  (['reader', 'cleaning', 'choices'] as const).every(part => isDeepStrictEqual(one[part], other[part]))
+
+type Added = {slot: Slot; fetched: Fetched; first: Source | undefined}
+
+/** Of a workbook that is stored already the other sheets are read where it lies. */
+const add = (work: Work, place: {org: string; importId: string}, {slot, fetched, first}: Added) => {
+  const {slot: named, label, reader} = slot
+  if (first && 'sheet' in reader && reader.sheet !== undefined)
+    return addForSlot(work, place, named, {fromSource: first.id, sheet: reader.sheet, label})
+  return addForSlot(work, place, named, {name: fetched.name, label, body: fetched.file.open()!})
+}
+
+const columnsOf = ({evidence}: Source) => {
+  const {columns, fileColumns} = evidence as SourceEvidence
+  return fileColumns ?? columns.map(({name}) => name)
+}
