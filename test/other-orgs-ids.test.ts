@@ -4,6 +4,7 @@ import type {Route} from '../api/route.ts'
 import {newId} from '../shared/ids.ts'
 import type {Answered} from './client.ts'
 import {accountRows, accounts, ok, openOrg, runImport} from './importing.ts'
+import {leadsTemplate, makeTemplate} from './templating.ts'
 import {type World, world} from './world.ts'
 
 /** Another org's id answers byte for byte as an id nobody has: there is no telling what exists elsewhere. */
@@ -34,14 +35,27 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
   await ok(org.call('PUT', of(`libraries/${library}`), {manifest: manifestOf(library), source: 'export const one = () => 1'}), 200)
   const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: org.connector}), 200)
   const item = {rowKey: 'r1', payload: {Account_Name: 'Written'}}
+  const template = (await makeTemplate(org.call, org.org)).id
+  const {import: filling} = await ok(org.call('POST', of('imports'), {connectorId: org.connector, templateId: template}), 201)
   const asked = org.call('POST', of(`connectors/${org.connector}/records/Accounts`), {runId, items: [item]}, {prefer: 'respond-async'})
   const {write} = await ok(asked, 202)
+  const {schedule} = await ok(org.call('POST', of(`templates/${template}/schedules`), nightly()), 201)
+  const {webhook} = await ok(org.call('POST', of('webhooks'), {url: 'https://receiver.example/hook'}), 201)
+  const {delivery} = await ok(org.call('POST', of(`webhooks/${webhook.id}/test`), {}), 202)
   return {
+    webhooks: webhook.id,
+    deliveries: delivery.id,
+    schedules: schedule.id,
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
-    ...{libraries: library, writes: write.id},
+    ...{libraries: library, writes: write.id, templates: template, filling: filling.id},
   }
 }
+
+const nightly = (more: object = {}) => ({
+  ...{name: 'Nightly', cron: '0 0 29 2 *', timezone: 'UTC', source: {kind: 'https', url: 'https://files.example/a.csv'}},
+  ...more,
+})
 
 const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
 
@@ -63,7 +77,7 @@ const parametersOf = ({path}: Route) =>
 const nobodys = (collection: string) => {
   if (collection === 'jobs') return crypto.randomUUID()
   if (collection === 'records') return '4400001999999999999'
-  return newId(({imports: 'imp', sources: 'src', runs: 'run', connectors: 'con'}[collection] ?? 'tok') as 'tok')
+  return newId(({imports: 'imp', templates: 'tpl', sources: 'src', runs: 'run', connectors: 'con'}[collection] ?? 'tok') as 'tok')
 }
 
 const pathWith = (route: Route, strange: string, id: string) =>
@@ -95,6 +109,11 @@ const BODIES: Record<string, unknown> = {
   'patch /orgs/:org/members/:id': {role: 'operator'},
   'patch /orgs/:org/connectors/:id': {name: 'Mine now'},
   'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: 's', module: 'Accounts', fields: [{field: 'Account_Name', mode: 'skip'}]}],
+  'put /orgs/:org/imports/:id/slots': {file: 'none'},
+  'put /orgs/:org/templates/:id': leadsTemplate(),
+  'post /orgs/:org/templates/:id/schedules': nightly(),
+  'put /orgs/:org/templates/:id/schedules/:schedule': nightly(),
+  'patch /orgs/:org/templates/:id/schedules/:schedule': {enabled: false},
   'post /orgs/:org/imports/:id/sources': 'name\nx\n',
   'patch /orgs/:org/imports/:id/sources/:source': {label: 'Mine now'},
   'put /orgs/:org/libraries/:namespace/management': {managedBy: null},
@@ -131,6 +150,27 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['connectorId of a new import', id => ['POST', `/orgs/${mine.org}/imports`, {connectorId: id}], 'connector'],
   ['connectorId of a discovery', id => ['POST', `/orgs/${mine.org}/discovery/run`, {connectorId: id}], 'connector'],
   ['connector of the latest discovery', id => ['GET', `/orgs/${mine.org}/discovery/latest?connector=${id}`], 'connector'],
+  ['templateId of a new import', id => ['POST', `/orgs/${mine.org}/imports`, {connectorId: mine.connector, templateId: id}], 'templates'],
+  ['templateId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, templateId: id}], 'templates'],
+  ['connectorId of a template', id => ['POST', `/orgs/${mine.org}/templates`, leadsTemplate({connectorId: id})], 'connector'],
+  ['connector of a check', id => ['GET', `/orgs/${mine.org}/templates/${mine.templates}/check?connector=${id}`], 'connector'],
+  ['import a template is saved from', id => ['POST', `/orgs/${mine.org}/templates`, {fromImport: id, name: 'Theirs'}], 'imports'],
+  [
+    'connectorId of a schedule',
+    id => ['POST', `/orgs/${mine.org}/templates/${mine.templates}/schedules`, nightly({connectorId: id})],
+    'connector',
+  ],
+  [
+    'endpoint of a schedule',
+    id => ['POST', `/orgs/${mine.org}/templates/${mine.templates}/schedules`, nightly({notify: {endpoints: [id]}})],
+    'webhooks',
+  ],
+  ['source of a slot', id => ['PUT', `/orgs/${mine.org}/imports/${mine.filling}/slots`, {leads: id}], 'sources'],
+  [
+    'connections in templates of a bundle',
+    id => ['POST', `/orgs/${mine.org}/config/bundle`, {templates: [leadsTemplate({connectorId: id})]}],
+    'connector',
+  ],
   ['importId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: id}], 'imports'],
   ['connectorId of an authorisation', id => ['POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: id}], 'connector'],
   ['retryOf of a run', id => ['POST', `/orgs/${mine.org}/imports/${mine.imports}/runs`, {retryOf: id}], 'runs'],
@@ -170,6 +210,7 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['connector of the changes', id => ['GET', `/orgs/${mine.org}/config/changes?connector=${id}`], 'connector'],
   ['connections in a registry', id => ['PUT', `/orgs/${mine.org}/config/registry`, registryOver(id)], 'connector'],
   ['connections in a bundle', id => ['POST', `/orgs/${mine.org}/config/bundle`, {registry: registryOver(id)}], 'connector'],
+  ['endpoint of the notices', id => ['PUT', `/orgs/${mine.org}/notices`, {endpoints: [id]}], 'webhooks'],
   ['orgId of a tie to production', id => ['PUT', `/orgs/${mine.org}/production`, {orgId: id}], 'org'],
 ]
 const registryOver = (connectorId: string) => ({

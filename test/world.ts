@@ -1,38 +1,7 @@
-import assert from 'node:assert/strict'
-import {randomUUID} from 'node:crypto'
-import {mkdtemp, rm} from 'node:fs/promises'
-import {tmpdir} from 'node:os'
-import {join} from 'node:path'
 import test, {type ExecutionContext} from 'ava'
-import {listen} from '../api/listen.ts'
-import {openTools} from '../api/tools.ts'
-import {type Config, readConfig} from '../shared/config.ts'
-import {newId} from '../shared/ids.ts'
-import {jobs} from '../shared/jobs.ts'
-import {openLog} from '../shared/log.ts'
-import type {Role} from '../shared/people/roles.ts'
-import {openSession} from '../shared/people/session.ts'
-import type {Queue} from '../shared/queue.ts'
-import {type Pool, sql} from '../sql/database.ts'
-import {keepMember} from '../sql/members.ts'
-import {keepOrg} from '../sql/orgs.ts'
-import {keepPerson} from '../sql/people.ts'
-import {startWorkers} from '../workers/start.ts'
-import {openCalls} from './client.ts'
-import {createDatabase} from './database.ts'
-import {startCrm} from './simulators/crm.ts'
-import {beginVisit, comeBack, consent, messageOf, visitOf} from './walk.ts'
+import {type Deployment, type Options, openDeployment} from './deployment.ts'
 
-type Options = {
-  /** The workers to run beside the API, by the names of `workers/start.ts`. */
-  workers?: string[]
-  /** More of the environment, as the processes read it. */
-  environment?: Record<string, string>
-  /** What the stand-in is started with. */
-  crm?: Parameters<typeof startCrm>[0]
-}
-
-export type World = Awaited<ReturnType<typeof world>>
+export type World = Deployment
 
 /** What was begun in this file, ended after its last test, the last first. */
 const begun: (() => Promise<unknown>)[] = []
@@ -43,90 +12,6 @@ test.after.always('the world ends', async () => {
   for (const end of ended) if (end.status === 'rejected') throw end.reason
 })
 
-/**
- * A whole deployment of its own: database, queue, CRM stand-in, API over real HTTP and, where named, workers. One per test file
- * is enough: an org is what keeps tests apart. Ends by itself; then no job of it may have failed.
- */
-export const world = async (t: ExecutionContext<any>, {workers = [], environment = {}, crm: crmOptions}: Options = {}) => {
-  const database = await createDatabase(t.title)
-  begun.push(database.drop)
-  const crm = await startCrm(crmOptions)
-  begun.push(crm.stop)
-  const storage = await mkdtemp(join(tmpdir(), 'lading-world-'))
-  begun.push(() => rm(storage, {recursive: true}))
-  const config = readConfig({
-    ...{NODE_ENV: 'test', DATABASE_URL: database.url, PORT: '0', STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url},
-    ...{ADMIN_TOKEN: adminToken, LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', ...environment},
-  })
-  const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
-  begun.push(tools.close)
-  const api = await listen(tools)
-  begun.push(async () => assert.deepEqual(await findFailed(tools.queue), [], 'no job of the test failed'))
-  begun.push(api.drain)
-  if (workers.length) begun.push((await startWorkers(workers, config)).stop)
-  const {db, hot, queue} = tools
-  const as = openCalls(api.url)
-  const made = {url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as, adminToken}
-  return {...made, ...people(db, config, as), ...insiders(db, config, as), ahead: setAhead(db)}
-}
-
-/** What the operator of every world may use as a bearer. */
-const adminToken = 'the-operator-of-the-test-world-and-nobody-else'
-
-type Place = {role?: Role; org?: string; email?: string}
-
-const people = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
-  /** A person with a session, made without the identity provider: in a new org, or in `org`. */
-  const makeOrg = async ({role = 'owner', org: given, email = `${randomUUID()}@example.org`}: Place = {}) => {
-    const person = (await keepPerson(db, {id: newId('per'), subject: `test:${randomUUID()}`, email, name: 'Test Person'})).id
-    const org =
-      given ?? (await db.transaction(tx => keepOrg(tx, {id: newId('org'), name: 'Test Org', dc: 'test', crmOrgId: randomUUID()}))).id
-    await keepMember(db, {id: newId('mem'), org, person, role})
-    return {org, person, token: await openSession(db, config, {person, org, role})}
-  }
-
-  /** The real walk through the stand-in's consent; answers the session's token. */
-  const signIn = async (user = 'ana@example.org'): Promise<string> => {
-    const visit = await beginVisit(as(null))
-    return messageOf(await comeBack(as(null), await consent(visit, {user}), visit.cookie)).token
-  }
-
-  /** Connects the org of `token` to the stand-in by the same walk; answers the connector's id. */
-  const connect = async (token: string, {user = 'ana@example.org', name = 'Example CRM'} = {}): Promise<string> => {
-    const {body: me} = await as(token)('GET', '/auth/me')
-    const visit = visitOf(await as(token)('POST', `/auth/orgs/${me.org.id}/connect`, {dc: 'local', name}))
-    return messageOf(await comeBack(as(null), await consent(visit, {user}), visit.cookie)).connectorId
-  }
-
-  return {makeOrg, signIn, connect}
-}
-
-const insiders = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
-  /** Somebody who is staff, with a session in no org. */
-  const makeStaff = async ({email = `${randomUUID()}@staff.example`, name = 'Test Staff'} = {}) => {
-    const {id: person} = await keepPerson(db, {id: newId('per'), subject: `test:${randomUUID()}`, email, name})
-    const {status, text} = await as(adminToken)('POST', '/staff/people', {email, person})
-    if (status !== 200) throw new Error(`Not made staff: ${status} ${text}`)
-    return {person, email, name, token: await openSession(db, config, {person, org: null, role: null})}
-  }
-
-  /** A staff member's view of an org; answers its token. `by` is a staff session, of somebody new when none is given. */
-  const openView = async ({org, write = false, by}: {org: string; write?: boolean; by?: string}): Promise<string> => {
-    const bearer = by ?? (await makeStaff()).token
-    const {status, body, text} = await as(bearer)('POST', `/staff/orgs/${org}/view`, {write, reason: 'A test looks'})
-    if (status !== 201) throw new Error(`No view was opened: ${status} ${text}`)
-    return body.token
-  }
-
-  return {makeStaff, openView}
-}
-
-/** Moves the one clock of leases, sessions and tokens: `ahead('9 hours')`. */
-const setAhead = (db: Pool) => (interval: string) =>
-  db.query(sql.unsafe`
-    insert into clock_offset (ahead) values (${interval}::text::interval) on conflict (only_row) do update set ahead = excluded.ahead`)
-
-const findFailed = async (queue: Queue) => {
-  const found = await Promise.all(jobs.map(({name}) => queue.findJobs(name)))
-  return found.flat().filter(({state}) => state === 'failed')
-}
+/** A deployment for one test file, ended by itself: an org is what keeps its tests apart. */
+export const world = (t: ExecutionContext<any>, options: Options = {}): Promise<World> =>
+  openDeployment(t.title, options, end => begun.push(end))

@@ -2,6 +2,7 @@ import {revokeAll} from '../shared/connectors/disconnect.ts'
 import {eraseOrg} from '../shared/jobs.ts'
 import {recordStaffAction} from '../shared/people/staff-action.ts'
 import type {Tx} from '../sql/database.ts'
+import {deleteDoomedUnder} from '../sql/emptying.ts'
 import {
   blankTokens,
   deleteConnectors,
@@ -16,6 +17,7 @@ import {
   OF_ORG,
   ofRuns,
 } from '../sql/erasure.ts'
+import {inPieces} from './pieces.ts'
 import {type Work, worker} from './worker.ts'
 
 const runsPerLook = 100
@@ -40,35 +42,26 @@ export default worker(eraseOrg, {concurrency: 1}, async ({org}, work) => {
 })
 
 const eraseRuns = async (work: Work, org: string): Promise<number> => {
-  const {db} = work
+  const {db, signal} = work
   let rows = 0
   for (;;) {
     const runs = await listRunNos(db, {org, limit: runsPerLook})
     if (runs.length === 0) return rows
-    for (const table of ofRuns) rows += await inPieces(work, rowsPerDelete, limit => deleteOfRuns(db, {table, runs, limit}))
+    for (const table of ofRuns) rows += await inPieces(signal, rowsPerDelete, limit => deleteOfRuns(db, {table, runs, limit}))
     rows += await db.transaction(tx => deleteRuns(tx, runs))
   }
 }
 
 const eraseRest = async (work: Work, org: string): Promise<number> => {
-  const {db} = work
+  const {db, signal} = work
   let rows = 0
-  for (const table of OF_ORG) rows += await inPieces(work, rowsPerDelete, limit => deleteOfOrg(db, {table, org, limit}))
-  return rows + (await inPieces(work, discoveriesPerDelete, limit => deleteDiscoveries(db, {org, limit})))
-}
-
-/** Until a piece was not full. Between two of them the process may be asked to stop: another one goes on. */
-const inPieces = async ({signal}: Work, limit: number, take: (limit: number) => Promise<number>): Promise<number> => {
-  for (let rows = 0; ; ) {
-    signal.throwIfAborted()
-    const gone = await take(limit)
-    rows += gone
-    if (gone < limit) return rows
-  }
+  for (const table of OF_ORG) rows += await inPieces(signal, rowsPerDelete, limit => deleteOfOrg(db, {table, org, limit}))
+  return rows + (await inPieces(signal, discoveriesPerDelete, limit => deleteDiscoveries(db, {org, limit})))
 }
 
 const eraseOrgItself = async (tx: Tx, {org, rows}: {org: string; rows: number}) => {
   await deleteConnectors(tx, org)
+  await deleteDoomedUnder(tx, org)
   await blankTokens(tx, org)
   if (await deleteOrg(tx, org)) await recordStaffAction(tx, null, {kind: 'erased', org, detail: {rows}})
 }

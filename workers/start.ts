@@ -8,13 +8,17 @@ import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import archive from './archive.ts'
 import checks from './checks.ts'
+import clock from './clock.ts'
 import credits from './credits.ts'
 import discovery from './discovery.ts'
 import discoveryRefresh from './discovery-refresh.ts'
 import {armFault} from './engine/fault-point.ts'
 import erasure from './erasure.ts'
 import imports from './imports.ts'
+import notices from './notices.ts'
+import retention from './retention.ts'
 import sweep from './run-sweep.ts'
+import schedules from './schedules.ts'
 import type {Worker} from './worker.ts'
 import recordWrites from './writes/records.ts'
 import rows from './writes/rows.ts'
@@ -24,10 +28,14 @@ import writesSweep from './writes/sweep.ts'
 export const workers: Record<string, Worker[]> = {
   archive: [archive],
   checks: [checks],
+  clock: [clock],
   credits: [credits],
   discovery: [discovery, discoveryRefresh],
   erasure: [erasure],
   imports: [imports, sweep],
+  notices: [notices],
+  retention: [retention],
+  schedules: [schedules],
   writes: [recordWrites, rows, writesSweep],
 }
 
@@ -47,12 +55,14 @@ export const startWorkers = async (
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
   const tools = {config, db, hot, queue, crm, budget, log, storage: openStorage(storageOf(config)), drain: draining.signal}
-  for (const worker of names.flatMap(name => workers[name]!)) await worker.start(queue, tools)
+  const ends: Awaited<ReturnType<Worker['start']>>[] = []
+  for (const worker of names.flatMap(name => workers[name]!)) ends.push(await worker.start(queue, tools))
   log.info({workers: names}, 'working')
   return {
     async stop() {
       draining.abort(new Error('The process was asked to stop'))
       await queue.stop({graceful: true, timeout: config.DRAIN_SECONDS * 1000})
+      await Promise.all(ends.map(end => end?.()))
       await crm.close()
       await budget.close()
       await hot.end()

@@ -7,8 +7,11 @@ import type {Tools} from './tools.ts'
 export type Work = Tools & {log: Log; job: {id: string}; signal: AbortSignal}
 type Handle<P extends z.ZodType, A extends z.ZodType> = (payload: z.output<P>, work: Work) => Promise<z.input<A>>
 
-/** A worker as `start.ts` knows it: what it listens to and how to begin. `side` work runs beside the jobs until stopped. */
-export type Worker = {name: string; start(queue: Queue, tools: Tools): Promise<void>}
+/**
+ * A worker as `start.ts` knows it: what it listens to and how to begin. `side` work runs beside the jobs until stopped. Where `start` answers a
+ * function, the process is stopped when that has let what is under way end.
+ */
+export type Worker = {name: string; start(queue: Queue, tools: Tools): Promise<void | (() => Promise<void>)>}
 
 /** A handler returns its answer, throws a Refusal (told to whoever asked), or throws anything else (retried by the job's policy). */
 export const worker = <P extends z.ZodType, A extends z.ZodType>(

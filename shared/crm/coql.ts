@@ -3,13 +3,13 @@ import {asObject, CrmError, type CrmProblem} from './error.ts'
 import {inLanes} from './lanes.ts'
 import {answerOf, listOf, type Reach} from './reach.ts'
 
-const valuesPerQuery = 50
-const recordsPerPage = 200
-const pagesPerQuery = 10
+export const valuesPerQuery = 50
+export const recordsPerPage = 200
+export const pagesPerQuery = 10
 /** COQL counts towards the CRM's sub-concurrency of ten calls an org. */
 const queriesAtOnce = 3
 
-type Literal = {value: string | number; text: string}
+export type Literal = {value: string | number; text: string}
 type Unaskable = {value: string; crm: CrmProblem}
 type Found = {records: CrmRecord[]; refused: {literal: Literal; crm: CrmProblem}[]}
 
@@ -37,7 +37,7 @@ export const findRecords = async (
  * A quote is doubled: seen on a live org, where `\'` is a SYNTAX_ERROR (github search "COQL injection guards", 2026). Whether a
  * backslash stands for itself is not documented, so both spellings are asked; the caller compares what comes back.
  */
-const spell = (value: string | number): Literal[] => {
+export const spell = (value: string | number): Literal[] => {
   if (typeof value === 'number') return [{value, text: String(value)}]
   const text = value.replaceAll("'", "''")
   const spellings = text.includes('\\') ? [text, text.replaceAll('\\', '\\\\')] : [text]
@@ -78,14 +78,14 @@ const readPages = async (reach: Reach, query: Query, literals: Literal[]): Promi
   return literals.length === 1 ? records : null
 }
 
-const readPage = async (reach: Reach, {module, columns, signal}: Query, where: string) => {
+export const readPage = async (reach: Reach, {module, columns, signal}: Omit<Query, 'field'>, where: string) => {
   const names = [module, ...columns]
   if (!names.every(name => /^[\w.]+$/.test(name))) throw new RangeError(`Not names of a module and its fields: ${names.join(', ')}`)
   const select_query = `select ${columns.join(', ')} from ${module} where ${where}`
   const outcome = await reach({method: 'POST', path: '/crm/v8/coql', json: JSON.stringify({select_query}), large: true, signal})
   const rows = listOf(outcome, 'data') as CrmRecord[]
   const more = rows.length > 0 && asObject(asObject(answerOf(outcome).json)?.info)?.more_records === true
-  return {rows, more}
+  return {rows, more, clockOffsetMs: answerOf(outcome).clockOffsetMs}
 }
 
 /** The same question without a value: when the CRM refuses that too, no value is to blame. Throws CrmError. */

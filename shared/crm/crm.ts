@@ -15,6 +15,7 @@ import {type Grants, openGrants} from './grant.ts'
 import {openGuests, ownPace, type Pace} from './guests.ts'
 import {findHosts, isApiDomain} from './hosts.ts'
 import {readLicence} from './licence.ts'
+import {findMade} from './made.ts'
 import {readModules} from './modules.ts'
 import {type Reach, reachFrom} from './reach.ts'
 import {createRecords, readRecords, readRecordWithClock, updateRecords} from './records.ts'
@@ -60,6 +61,11 @@ export type Connection = {
   readRowIds(module: string, id: string, subform: {field: string; child: string}, options?: ReadOptions): Promise<string[] | null>
   /** Records of `module` whose `field` equals one of `values`, each with id and `fields`. A value the CRM cannot be asked about stands in `unaskable`. */
   findRecords(query: RecordQuery, options?: ReadOptions): Promise<{records: CrmRecord[]; unaskable: {value: string; crm: CrmProblem}[]}>
+  /**
+   * The ids of the records that one user made in a window of time, at most 2,000, and perhaps others': whoever asks compares again.
+   * `many`: there are more. It answers null where the CRM will not be asked that, and is null where no such destination can be.
+   */
+  findMade: ((query: MadeQuery, options?: ReadOptions) => Promise<{ids: string[]; clockOffsetMs: number} | 'many' | null>) | null
   /** Null when the CRM has no such record. */
   readRecord(module: string, id: string, options?: ReadOptions): Promise<CrmRecord | null>
   /** With the CRM's clock as it answered, for whoever compares times. */
@@ -88,6 +94,15 @@ export type CrmUser = {id: string; email: string; name: string}
 /** `clockOffsetMs`: the CRM's clock minus ours, to the second; null when it did not say. */
 export type TimedRecord = {record: CrmRecord | null; clockOffsetMs: number | null}
 export type RecordQuery = {module: string; field: string; values: (string | number)[]; fields: string[]}
+/** `fromMs`, `toMs`: by this process's clock. `field`: among the values of which the records' must be. */
+export type MadeQuery = {
+  module: string
+  user: string
+  fromMs: number
+  toMs: number
+  field: string | null
+  values: string[]
+}
 export type ReadOptions = {signal?: AbortSignal}
 /** `onlyAsProbe`: of a spent day, as the one call a minute or not at all. */
 export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}
@@ -182,6 +197,7 @@ const verbs = (reach: Reach): Verbs => ({
   replaceRows: (module, parents, options) => replaceRows(reach, module, parents, options),
   readRowIds: (module, id, subform, options) => readRowIds(reach, module, id, subform, options),
   findRecords: (query, options) => findRecords(reach, query, options),
+  findMade: (query, options) => findMade(reach, query, options),
   readRecord: async (module, id, options) => (await readRecordWithClock(reach, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(reach, module, id, options),
   readRecords: (query, options) => readRecords(reach, query, options),

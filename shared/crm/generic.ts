@@ -88,6 +88,8 @@ const verbs = (tools: Tools & {renewals: Renewals}, place: Place): Verbs => {
       return write('PATCH', name, named, {count: records.length, ids: records.map(({id}) => id)}, options)
     },
     findRecords: ({module, field, values}, {signal} = {}) => findAll(values, field, query => read(module, query, signal)),
+    /** What its records say of their making is in no contract. */
+    findMade: null,
     readRecord: async (...asked) => (await readRecordWithClock(...asked)).record,
     readRecordWithClock,
     readRecords,

@@ -68,7 +68,7 @@ export const startThread = (milliseconds: number) => {
 
 const openWorker = (workerData: {watch: Float64Array; milliseconds: number}) => {
   try {
-    const resourceLimits = {stackSizeMb: 4, maxOldGenerationSizeMb: 128}
+    const resourceLimits = {stackSizeMb: 4, maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 8}
     const worker = new Worker(new URL('./thread.ts', import.meta.url), {workerData, env: {}, execArgv: [], resourceLimits})
     worker.unref()
     return worker

@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {LIMITS} from '../expressions/limits.ts'
 import {Parent} from './parent.ts'
 import {Patch} from './patch.ts'
+import {Subform} from './subform.ts'
 
 /** One JavaScript expression; `expressions/README.md` says what it may do. */
 const Expression = z.string().min(1).max(LIMITS.sourceChars)
@@ -60,6 +61,7 @@ export const Flow = z.strictObject({
   match: Match.optional(),
   fields: z.array(Mapping).min(1).max(500),
   parent: Parent.optional(),
+  subform: Subform.optional(),
 })
 export type Flow = z.output<typeof Flow>
 

@@ -4,6 +4,7 @@ import {expressionIssues} from './expression-issues.ts'
 import type {Flow} from './flow.ts'
 import {parentIssues} from './parent.ts'
 import {patchIssues} from './patch.ts'
+import {subformIssues} from './subform.ts'
 import {type Issue, issue, type Place, valueIssues} from './value-issues.ts'
 
 export type {Issue} from './value-issues.ts'
@@ -19,9 +20,12 @@ type Known = {
 export const findIssues = (flows: Flow[], known: Known): Issue[] => [
   ...repeated(flows.map(({id}) => id)).map(at => issue([at, 'id'], 'Another flow has this id')),
   ...flows.flatMap((flow, at) =>
-    [...issuesOf(flow, known), ...parentIssues(flows, at, known), ...patchIssues(flow, known.modules.get(flow.module))].map(
-      ({path, ...rest}) => ({path: [at, ...path], ...rest}),
-    ),
+    [
+      ...issuesOf(flow, known),
+      ...parentIssues(flows, at, known),
+      ...subformIssues(flows, at, known),
+      ...patchIssues(flow, known.modules.get(flow.module)),
+    ].map(({path, ...rest}) => ({path: [at, ...path], ...rest})),
   ),
 ]
 
@@ -30,7 +34,7 @@ const issuesOf = (flow: Flow, {sources, modules, libraries = {}}: Known): Issue[
   const module = modules.get(flow.module)
   if (!source) return [issue(['sourceId'], `The import has no source ${flow.sourceId}`)]
   if (!module) return [issue(['module'], `The connection's discovery has no module ${flow.module}`)]
-  if (!module.creatable) return [issue(['module'], `${flow.module} cannot be written directly`)]
+  if (!module.creatable && !flow.subform) return [issue(['module'], `${flow.module} cannot be written directly`)]
   const place = {columns: source.columns, modules, libraries}
   return [
     ...(flow.filter ? expressionIssues(flow.filter, ['filter'], place) : []),

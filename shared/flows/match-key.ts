@@ -1,4 +1,4 @@
-import {createHash} from 'node:crypto'
+import {shortHash} from '../short-hash.ts'
 import type {FieldShape} from './value.ts'
 
 const FOLDED = new Set(['text', 'email', 'picklist', 'website', 'textarea'])
@@ -29,5 +29,5 @@ export const normalise = (value: unknown, {type}: Pick<FieldShape, 'type'>): str
 export const matchKeyOf = (values: unknown[], fields: Pick<FieldShape, 'apiName' | 'type'>[]): Buffer | null => {
   const parts = fields.map((field, at) => [field.apiName, normalise(values[at], field)]).sort()
   if (parts.some(([, value]) => value === null)) return null
-  return createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16)
+  return shortHash(JSON.stringify(parts))
 }

@@ -3,6 +3,10 @@ import type {DiscoveredModule} from '../crm/discovered.ts'
 import type {Flow} from './flow.ts'
 import {type Issue, issue} from './value-issues.ts'
 
+/** Rows belong together where the one column, of the parent's file, says what the other does. */
+export const ParentKey = z.strictObject({parentColumn: z.string().min(1), childColumn: z.string().min(1)})
+export type ParentKey = z.output<typeof ParentKey>
+
 /**
  * Each row of the flow belongs to a row of another one, or of the same: `field` is filled with that row's record. Without a key it is the
  * row of the same number, of the same file; with one, the row whose `parentColumn` says what `childColumn` says here.
@@ -10,7 +14,7 @@ import {type Issue, issue} from './value-issues.ts'
 export const Parent = z.strictObject({
   field: z.string().min(1),
   flow: z.string().min(1),
-  key: z.strictObject({parentColumn: z.string().min(1), childColumn: z.string().min(1)}).nullish(),
+  key: ParentKey.nullish(),
   /** The parent has no record: fail the row, leave the field empty, or skip the row. A row whose key is empty has no parent. */
   onMissing: z.enum(['fail', 'leave', 'skip']).default('fail'),
 })
@@ -32,12 +36,13 @@ export const parentIssues = (flows: Flow[], at: number, {sources, modules}: Know
   if (!of) return [place('flow', `There is no flow ${parent.flow}`)]
   return [
     ...linkIssues(flow, modules.get(flow.module), of).map(message => place('field', message)),
-    ...keyIssues(flow, of, sources).map(message => place('key', message)),
+    ...keyIssues({...flow, key: parent.key}, of, sources).map(message => place('key', message)),
     ...(isParentBefore(flows, at, parent) ? [] : laterIssues(flow, modules.get(flow.module)).map(message => place('field', message))),
   ]
 }
 
 const linkIssues = ({parent, fields, module: name}: Flow, module: DiscoveredModule | undefined, of: Flow): string[] => {
+  if (of.subform) return [`Flow ${of.id} writes rows of a subform, which nothing links to`]
   const field = module?.fields.find(({apiName}) => apiName === parent!.field)
   if (!field) return [`${name} has no field ${parent!.field}`]
   if (field.type !== 'lookup' || field.lookup?.module !== of.module) return [`${field.apiName} is no link to ${of.module}`]
@@ -45,8 +50,10 @@ const linkIssues = ({parent, fields, module: name}: Flow, module: DiscoveredModu
   return fields.some(mapping => mapping.field === field.apiName) ? ['A mapping writes this field'] : []
 }
 
-const keyIssues = ({id, sourceId, parent}: Flow, of: Flow, sources: Known['sources']): string[] => {
-  const {key} = parent!
+type Keyed = Pick<Flow, 'id' | 'sourceId'> & {key?: ParentKey | null | undefined}
+
+/** What keeps rows and their parents from being brought together. */
+export const keyIssues = ({id, sourceId, key}: Keyed, of: Flow, sources: Known['sources']): string[] => {
   if (!key) {
     if (of.id === id) return ['Say by which columns a row and its parent in the same flow belong together']
     return of.sourceId === sourceId ? [] : ['The two flows read different files: say by which columns their rows belong together']

@@ -9,7 +9,7 @@ import {extendLineage, Lineage} from './lineage.ts'
 import {layLookups, SnapshotLookup} from './lookups.ts'
 
 /** Readers of another build refuse a format above their own (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 2
+export const SNAPSHOT_FORMAT = 3
 
 const Field = z.object({
   apiName: z.string(),
@@ -51,7 +51,14 @@ export type SnapshotSource = z.infer<typeof SnapshotSource>
 export const rowsToRead = ({rows, struck = 0}: SnapshotSource, {from = 1, to = rows}: RowRange = {}): number =>
   Math.min(rows - struck, Math.max(0, Math.min(to, rows) - from + 1))
 
-const SnapshotModule = z.object({no: z.number(), apiName: z.string(), label: z.string(), fields: z.array(Field)})
+/** `namingField`: the one its records are known by, to people. */
+const SnapshotModule = z.object({
+  no: z.number(),
+  apiName: z.string(),
+  label: z.string(),
+  fields: z.array(Field),
+  namingField: z.string().nullable().optional(),
+})
 export type SnapshotModule = z.infer<typeof SnapshotModule>
 
 /** `searches`: by field, the number of the lookup that finds its record. */
@@ -151,7 +158,7 @@ const usedIn = (flows: Flow[], {libraries = [], context = {}}: Pick<Taken, 'libr
   return {libraries: libraries.filter(({namespace}) => used.has(namespace)), context: parsed.length ? context : {}}
 }
 
-const shapeModule = ({apiName, label, fields}: DiscoveredModule, no: number, flows: Flow[]): SnapshotModule => {
+const shapeModule = ({apiName, label, namingField, fields}: DiscoveredModule, no: number, flows: Flow[]): SnapshotModule => {
   const used = new Set(
     flows
       .filter(({module}) => module === apiName)
@@ -161,6 +168,7 @@ const shapeModule = ({apiName, label, fields}: DiscoveredModule, no: number, flo
     no,
     apiName,
     label,
+    namingField,
     fields: fields
       .filter(field => used.has(field.apiName))
       .map(({apiName, label, type, length, decimalPlaces, unique, picklist}) => ({

@@ -1,53 +1,102 @@
+import type {PlannedValues} from '../runs/planned-values.ts'
 import {bounded, type Piece} from './bounded.ts'
 import {lineOf} from './csv-line.ts'
 import {isToldByLookup, type Module, type OutcomeEntry, type RowOutcome} from './row-result.ts'
 
+/** `fields`: labels by name. */
+type PlanModule = Module & {fields?: ReadonlyMap<string, string>}
+
 export type Planned = {
   /** Sorted by row number. */
   outcomes: AsyncIterable<RowOutcome[]>
-  modules: Module[]
+  /** What would be written, sorted by row number. */
+  values?: AsyncIterable<PlannedValues[]>
+  source?: string
+  modules: PlanModule[]
   limit?: number
 }
 
 /**
- * What a dry run would have done, one line a row and module: `create`, `update` with the record, `skip`, `ask`, or `fail`, each with why.
- * Rows it did not come to have no line. Values are not in it: a run keeps none, neither the row's nor the record's.
+ * What a dry run would have done: `create`, `update`, `replace` (rows of a subform) or `patch` with one line for each field that would
+ * change, of which `Old` is what the record has at the CRM; or one line, for a record of which nothing changes and for a row that ends
+ * otherwise: `skip`, `ask` or `fail`, each with why. Rows it did not come to have no line.
  */
-export const writePlan = ({outcomes, modules, limit}: Planned): AsyncGenerator<Buffer, void, undefined> =>
-  bounded(piecesOf(outcomes, modules), limit)
+export const writePlan = ({limit, ...planned}: Planned): AsyncGenerator<Buffer, void, undefined> => bounded(piecesOf(planned), limit)
 
-async function* piecesOf(outcomes: AsyncIterable<RowOutcome[]>, modules: Module[]): AsyncGenerator<Piece> {
-  const labels = new Map(modules.map(({apiName, label}) => [apiName, label]))
-  yield {rows: 0, text: `${lineOf(['Row', 'Module', 'Do', 'Record', 'Why'])}\r\n`}
-  for await (const chunk of outcomes) {
-    const lines = chunk.flatMap(({rowNumber, entries}) =>
-      [...Map.groupBy(entries, ({module, flow}) => `${flow} ${module}`).values()].flatMap(of => planOf(of, rowNumber, labels)),
-    )
-    yield {rows: chunk.length, text: lines.map(cells => `${lineOf(cells)}\r\n`).join('')}
+const header = ['Row', 'Source', 'Module', 'Action', 'Record', 'Field', 'Old', 'New', 'Why']
+
+async function* piecesOf({outcomes, values = nothing(), source = '', modules}: Planned): AsyncGenerator<Piece> {
+  const known = new Map(modules.map(module => [module.apiName, module]))
+  const pending = openPending(values)
+  try {
+    yield {rows: 0, text: `${lineOf(header)}\r\n`}
+    for await (const chunk of outcomes) {
+      const found = await pending.through(chunk.at(-1)?.rowNumber ?? 0)
+      const lines = chunk.flatMap(({rowNumber, entries}) => {
+        const place = {rowNumber, source, modules: known, values: found.get(rowNumber) ?? []}
+        return [...Map.groupBy(entries, ({module, flow}) => `${flow} ${module}`).values()].flatMap(of => planOf(of, place))
+      })
+      yield {rows: chunk.length, text: lines.map(cells => `${lineOf(cells)}\r\n`).join('')}
+    }
+  } finally {
+    await pending.close()
   }
 }
 
+async function* nothing(): AsyncGenerator<PlannedValues[]> {}
+
+/** Values read as far as the rows have come. */
+const openPending = (values: AsyncIterable<PlannedValues[]>) => {
+  const iterator = values[Symbol.asyncIterator]()
+  let waiting: PlannedValues[] = []
+  let done = false
+  const through = async (row: number) => {
+    while (!done && (waiting.at(-1)?.row ?? 0) <= row) {
+      const next = await iterator.next()
+      if (next.done) done = true
+      else waiting = waiting.concat(next.value)
+    }
+    const later = waiting.findIndex(one => one.row > row)
+    const ready = later < 0 ? waiting : waiting.slice(0, later)
+    waiting = later < 0 ? [] : waiting.slice(later)
+    return Map.groupBy(ready, one => one.row)
+  }
+  return {through, close: () => iterator.return?.()}
+}
+
+type Place = {rowNumber: number; source: string; modules: ReadonlyMap<string, PlanModule>; values: PlannedValues[]}
+
 /** Of one row in one module by one flow. */
-const planOf = (entries: OutcomeEntry[], rowNumber: number, labels: Map<string, string>): string[][] => {
+const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: Place): string[][] => {
   const asked = entries.find(({outcome}) => outcome === 'would_ask')
   const looked = entries.filter(({outcome}) => outcome === 'lookup')
-  const decided = asked ? [asked] : entries.filter(({phase = 'write'}) => phase === 'write')
-  return decided.map(entry => {
-    const told = isToldByLookup(entry, entries) ? looked : [entry, ...looked]
-    const why = told.map(say).filter(Boolean).join('; ')
-    return [String(rowNumber), labels.get(entry.module) ?? entry.module, stepOf(entry), entry.recordId ?? '', why]
+  const written = asked ? [asked] : entries.filter(({phase = 'write'}) => phase === 'write')
+  return [...written, ...entries.filter(({phase}) => phase === 'patch')].flatMap(entry => {
+    const told = isToldByLookup(entry, entries) ? looked : entry.phase === 'patch' ? [entry] : [entry, ...looked]
+    const why = told.map(say).filter(Boolean)
+    const module = modules.get(entry.module)
+    const line = (field: string, old: string, now: string, more: string[] = []) => [
+      ...[String(rowNumber), source, module?.label ?? entry.module, stepOf(entry), entry.recordId ?? ''],
+      ...[field, old, now, [...more, ...why].join('; ')],
+    ]
+    if (entry.outcome !== 'planned') return [line('', '', '')]
+    const of = values.find(({flow, phase}) => flow === entry.flow && phase === (entry.phase ?? 'write'))
+    if (!of) return [line('', '', '', ['the values were not kept'])]
+    if (of.changes.length === 0) return [line('', '', '', ['nothing changes'])]
+    return of.changes.map(([field, old, now]) => line(module?.fields?.get(field) ?? field, old, now))
   })
 }
 
 /** A planned entry's message begins with its step. */
-const stepOf = ({outcome, message}: OutcomeEntry) => {
-  if (outcome === 'planned') return message?.startsWith('update') ? 'update' : 'create'
+const stepOf = ({outcome, phase, message}: OutcomeEntry) => {
+  if (outcome === 'planned')
+    return phase === 'patch' ? 'patch' : (['update', 'replace'].find(step => message?.startsWith(step)) ?? 'create')
   if (outcome === 'would_ask') return 'ask'
   return outcome === 'failed' || outcome === 'refused' ? 'fail' : 'skip'
 }
 
 const say = ({outcome, target, code, message}: OutcomeEntry) => {
-  const isStepAlone = outcome === 'planned' && (message === 'create' || message === 'update')
+  const isStepAlone = outcome === 'planned' && ['create', 'update', 'replace'].includes(message ?? '')
   const words = isStepAlone ? (code ?? '') : (message ?? code ?? '')
   return target && words ? `${target}: ${words}` : words
 }

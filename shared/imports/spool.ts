@@ -1,10 +1,12 @@
 import {randomUUID} from 'node:crypto'
-import {type FileHandle, open, rm} from 'node:fs/promises'
+import {type FileHandle, open, readdir, rm, stat} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {Readable} from 'node:stream'
 
 const pieceBytes = 128 * 1024
+const nameShape = /^lading-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
+const leftoverMs = 24 * 60 * 60 * 1000
 
 export type Spooled = {
   bytes: number
@@ -62,4 +64,17 @@ async function* readAll(file: FileHandle): AsyncGenerator<Buffer> {
     at += bytesRead
     yield buffer.subarray(0, bytesRead)
   }
+}
+
+/** A process that dies between making its file and taking its name away leaves it, and so does one on a system that cannot. Answers how many went. */
+export const sweepSpools = async ({directory = tmpdir()}: {directory?: string} = {}): Promise<number> => {
+  let swept = 0
+  for (const name of (await readdir(directory)).filter(found => nameShape.test(found))) {
+    const path = join(directory, name)
+    const found = await stat(path).catch(() => null)
+    if (!found?.isFile() || found.mtimeMs > Date.now() - leftoverMs) continue
+    await rm(path, {force: true})
+    swept++
+  }
+  return swept
 }

@@ -3,6 +3,7 @@ import {findInvited, findMember, hasMembers, isMemberAt, keepMember} from '../..
 import {keepOrg} from '../../sql/orgs.ts'
 import {keepPerson} from '../../sql/people.ts'
 import {revokeTokensOf} from '../../sql/tokens.ts'
+import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import type {Identity} from './identity-provider.ts'
@@ -17,7 +18,11 @@ export type SignedIn = {person: string; org: string | null; role: Role | null}
  * of already and become nobody's member by signing in: a CRM that lets them in to help has not asked for that. Who has no place there
  * is where they were invited to, or nowhere: a membership that came from a CRM is worth nothing once that CRM does not let them in.
  */
-export const admitPerson = async (tx: Tx, {dc, subject, email, name, crmOrg, isAdministrator}: Identity): Promise<SignedIn> => {
+export const admitPerson = async (
+  tx: Tx,
+  {DEFAULT_PLAN: plan}: Pick<Config, 'DEFAULT_PLAN'>,
+  {dc, subject, email, name, crmOrg, isAdministrator}: Identity,
+): Promise<SignedIn> => {
   const person = await keepPerson(tx, {id: newId('per'), subject, email, name})
   if (person.bannedAt !== null)
     throw new Refusal('BANNED', 'This account has been blocked. Write to support if you think that is a mistake')
@@ -25,7 +30,7 @@ export const admitPerson = async (tx: Tx, {dc, subject, email, name, crmOrg, isA
   if (!crmOrg || (isStaff && !(await isMemberAt(tx, {dc, crmOrgId: crmOrg.id, person: person.id}))))
     return {person: person.id, ...((await findInvited(tx, person.id)) ?? {org: null, role: null})}
   const {id: crmOrgId, name: orgName, sandbox} = crmOrg
-  const org = await keepOrg(tx, {id: newId('org'), name: orgName, dc, crmOrgId, sandbox})
+  const org = await keepOrg(tx, {id: newId('org'), name: orgName, dc, crmOrgId, sandbox, plan})
   const role = await roleIn(tx, {org, person: person.id, isAdministrator})
   await giveRole(tx, {org: org.id, person: person.id, role})
   return {person: person.id, org: org.id, role}

@@ -66,7 +66,7 @@ export const completeSignIn = async ({db, config}: Tools, returned: Returned): P
     const connectorId = await db.transaction(tx => keepConnection(tx, config, {visit, consent, identity}))
     return {origin: visit.returnOrigin, message: {type: 'lading:connected', connectorId}}
   }
-  const signedIn = await db.transaction(tx => admitPerson(tx, identity))
+  const signedIn = await db.transaction(tx => admitPerson(tx, config, identity))
   return {origin: visit.returnOrigin, message: {type: 'lading:session', token: await openSession(db, config, signedIn)}}
 }
 

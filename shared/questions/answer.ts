@@ -5,6 +5,7 @@ import {lockImport} from '../../sql/imports.ts'
 import {findQuestions} from '../../sql/questions.ts'
 import {Refusal} from '../errors.ts'
 import type {FoundRun} from '../runs/find.ts'
+import {assertStillKept} from '../runs/kept.ts'
 
 const Key = z.string().regex(/^[0-9a-f]{32}$/, 'The key of one of the questions')
 const Answer = z.union([
@@ -29,7 +30,8 @@ type Given = z.output<typeof AnswersBody> & {person: string}
  * locked, so that no run begins between two answers of one call.
  */
 export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRun, {answers, rules, person}: Given) => {
-  const {no: importNo} = (await lockImport(tx, {org: run.org, id: importId!}))!
+  const {no: importNo} = (await lockImport(tx, {org: run.org, id: importId!})) ?? refuse()
+  await assertStillKept(tx, run.no)
   const asked = await findQuestions(tx, {run: run.no, keys: answers.map(({key}) => key)})
   const questions = new Map(asked.map(question => [question.key, question]))
   const flows = new Set(snapshot?.flows.map(({flow}) => flow.id))
@@ -50,4 +52,8 @@ export const answerQuestions = async (tx: Tx, {run, importId, snapshot}: FoundRu
   }
   await insertDecisions(tx, {importNo, person, decisions})
   return {answered: answers.length, rules: await listRules(tx, importNo)}
+}
+
+const refuse = (): never => {
+  throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
 }

@@ -8,6 +8,7 @@ import {readCursor, writeCursor} from '../cursor.ts'
 import {idsAtOnce, readByIds} from '../records/by-ids.ts'
 import {openModule} from '../records/module.ts'
 import type {FoundRun} from '../runs/find.ts'
+import {assertKept} from '../runs/kept.ts'
 
 type Reach = {db: Pool; crm: Crm}
 type Page = {limit: number; cursor?: string | undefined}
@@ -23,6 +24,7 @@ export const readQuestions = async (
 ) => {
   const keys = config.SECRETS_KEYS
   const {run, snapshot} = found
+  assertKept(run)
   const list = `questions ${run.id}`
   const after = readCursor(keys, list, cursor)
   const place = {run: run.no, importNo: run.importNo!, decidedUpTo: snapshot?.decidedUpTo ?? 0}

@@ -3,7 +3,9 @@ import type {Pool, Tx} from '../../sql/database.ts'
 import {findRegistryVersion} from '../../sql/registry.ts'
 import {Refusal} from '../errors.ts'
 import {prepareLibraries, publishPrepared} from '../libraries/bundle.ts'
-import {PublishedLibrary} from '../libraries/library.ts'
+import {PublishedLibrary, type Publisher} from '../libraries/library.ts'
+import {applyTemplates, prepareTemplates} from '../templates/bundle.ts'
+import {Template} from '../templates/template.ts'
 import {findRepeated} from './annotation.ts'
 import type {Author, Change} from './change.ts'
 import {annotationsOf, diffRegistry} from './diff.ts'
@@ -14,8 +16,6 @@ import {findModules} from './name.ts'
 import {assertConnections} from './replace.ts'
 import {type Told, tellVersions} from './version.ts'
 
-const parts = z.array(z.record(z.string(), z.json())).max(200)
-
 /** Two of one name would be two versions made by one push, the first for nobody. */
 const Libraries = z
   .array(PublishedLibrary)
@@ -25,17 +25,26 @@ const Libraries = z
       context.addIssue({code: 'custom', path: [at, 'manifest', 'namespace'], message: 'Another library of the bundle has this namespace'})
   })
 
+/** A template is known by its name. */
+const Templates = z
+  .array(Template)
+  .max(200)
+  .superRefine((templates, context) => {
+    for (const at of findRepeated(templates.map(({name}) => name)))
+      context.addIssue({code: 'custom', path: [at, 'name'], message: 'Another template of the bundle has this name'})
+  })
+
 /** What an org's configuration repository pushes. */
 export const Bundle = z.strictObject({
   registry: RegistryDocument.optional(),
   libraries: Libraries.optional(),
-  templates: parts.optional(),
+  templates: Templates.optional(),
 })
 export type Bundle = z.output<typeof Bundle>
 
 /**
- * The registry, then the libraries, then the templates. Only the first waits on the version. Names of modules and fields that nobody has
- * ever seen are refused before anything is written.
+ * The registry, then the libraries, then the templates. Only the first waits on the version, and templates make none. Names of modules and
+ * fields that nobody has ever seen are refused before anything is written.
  */
 export const applyBundle = async (
   db: Pool,
@@ -44,6 +53,7 @@ export const applyBundle = async (
   {registry, libraries = [], templates = []}: Bundle,
 ): Promise<{warnings: string[]; told: Told}> => {
   const prepared = await prepareLibraries(db, author, libraries)
+  const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded})
   const first = await editRegistry(db, author, asked, async (before, tx) => {
     if (!registry) return {registry: before, warnings: []}
     await assertConnections(tx, author.org, registry, ['registry'])
@@ -52,13 +62,10 @@ export const applyBundle = async (
     return {registry, also, warnings, whole: true}
   })
   const made = [...(first.made === null ? [] : [first.made]), ...(await publishPrepared(db, author, prepared))]
+  await applyTemplates(db, author as Publisher, templates)
   const told = tellVersions(asked.condition, {made, now: await findRegistryVersion(db, author.org)})
-  return {warnings: [...first.warnings, ...prepared.warnings, ...sayUnapplied(templates)], told}
+  return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], told}
 }
-
-/** Templates are not kept yet, and a push that brings some is told so. */
-const sayUnapplied = ({length}: unknown[]) =>
-  length === 0 ? [] : [`${length} templates were not applied: this installation cannot take templates from a bundle yet`]
 
 /** That it was a bundle that made the changes beside this one. */
 const pushed = ({registry, libraries, templates}: {registry: Registry; libraries: unknown[]; templates: unknown[]}): Change => {

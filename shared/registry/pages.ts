@@ -2,5 +2,16 @@
 export const OWN_PAGES = ['modules', 'fields', 'writing'] as const
 
 /** Every page a change may belong to. All others are the org's. */
-export const PAGES = [...OWN_PAGES, 'general', 'members', 'connections', 'libraries', 'templates', 'tokens', 'plan', 'usage'] as const
+export const PAGES = [
+  ...OWN_PAGES,
+  'general',
+  'members',
+  'connections',
+  'libraries',
+  'templates',
+  'tokens',
+  'plan',
+  'usage',
+  'notices',
+] as const
 export type Page = (typeof PAGES)[number]

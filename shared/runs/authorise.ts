@@ -18,13 +18,21 @@ export const authorise = async (
     declaredRows,
     connector,
     importNo,
-  }: {org: string; person: string; declaredRows: number; connector: string | null; importNo: number | null},
+    template = null,
+  }: {
+    org: string
+    person: string
+    declaredRows: number
+    connector: string | null
+    importNo: number | null
+    template?: {id: string; version: number | null} | null
+  },
 ): Promise<Authorised> => {
   const {limits} = await findPlan(tx, org)
   const limitBy = declaredRows <= limits.rowsPerRun ? 'declaration' : 'plan'
   const rowsLimit = Math.min(declaredRows, limits.rowsPerRun)
   const id = newId('run')
-  const run = await insertRun(tx, {id, org, person, connector, importNo, declaredRows})
+  const run = await insertRun(tx, {id, org, person, connector, importNo, declaredRows, template})
   await insertHead(tx, {run, rowsLimit, limitBy})
   return {runId: id, rowsPerRun: rowsLimit, stoppedBy: limitBy}
 }

@@ -2,13 +2,19 @@ import type {Import} from '../../sql/imports.ts'
 import type {Source} from '../../sql/sources.ts'
 import {describeSource} from '../sources/describe.ts'
 
-export const describeImport = ({id, name, connectorId, state, flows, version, createdAt}: Import, sources?: readonly Source[]) => ({
+export const describeImport = (
+  {id, name, connectorId, state, flows, version, templateId, templateVersion, slots, createdAt, expiredAt}: Import,
+  sources?: readonly Source[],
+) => ({
   id,
   name,
   connectorId,
   state,
   version,
+  templateId,
+  templateVersion,
   createdAt,
+  expiredAt,
   flows,
-  ...(sources && {sources: sources.map(describeSource)}),
+  ...(sources && {slots, sources: sources.map(describeSource)}),
 })

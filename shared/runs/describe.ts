@@ -16,6 +16,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     id: run.id,
     importId,
     connectorId: run.connectorId,
+    templateId: run.templateId,
     state: run.state,
     engine: run.engine,
     dryRun: run.dryRun,
@@ -34,6 +35,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     authorisedAt: run.authorisedAt,
     startedAt: run.startedAt,
     endedAt: run.endedAt,
+    expiredAt: run.expiredAt,
   }
 }
 

@@ -2,11 +2,10 @@ import type {Db} from '../../sql/database.ts'
 import {findImport, findImportId, type Import} from '../../sql/imports.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
-import type {Snapshot} from '../flows/snapshot.ts'
-import {type RunNames, readRun} from './names.ts'
+import {type ReadRun, readRun} from './names.ts'
 
 /** `snapshot` is null for a run the service's own engine has not been given. */
-export type FoundRun = {run: Run; importId: string | null; snapshot: Snapshot | null; names: RunNames}
+export type FoundRun = ReadRun & {run: Run; importId: string | null}
 
 type OfImport = {org: string; importId: string; runId: string}
 

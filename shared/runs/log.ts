@@ -5,6 +5,7 @@ import type {Config} from '../config.ts'
 import {readCursor, writeCursor} from '../cursor.ts'
 import type {Storage} from '../storage.ts'
 import type {FoundRun} from './find.ts'
+import {assertKept, assertStillKept} from './kept.ts'
 import type {RunNames} from './names.ts'
 import {itemsOf, linesPerSegment, readLines} from './segment.ts'
 
@@ -17,7 +18,9 @@ export const readLog = async (tools: Place & {config: Pick<Config, 'SECRETS_KEYS
   const keys = tools.config.SECRETS_KEYS
   const list = `log ${run.id}`
   const after = Number(readCursor(keys, list, cursor) ?? 0)
+  assertKept(run)
   const page = await readEntries(tools, {run: run.no, after, limit: limit + 1})
+  if (page.length <= limit) await assertStillKept(tools.db, run.no)
   const last = page.length > limit ? page[limit - 1] : undefined
   return {
     records: page.slice(0, limit).map(entry => describeEntry(entry, names)),
@@ -29,17 +32,17 @@ export const readLog = async (tools: Place & {config: Pick<Config, 'SECRETS_KEYS
 export const readEntries = async (place: Place, asked: After): Promise<LogEntry[]> =>
   (await readLogPage(place.hot, asked)) ?? (await readMoved(place, asked))
 
-/** Segments are of one size and without gaps, so the last page costs what the first does. */
+/** Segments are of one size and without gaps, so the last page costs what the first does; one that lies in two has them read side by side. */
 const readMoved = async ({db, storage}: Place, {run, after, limit}: After): Promise<LogEntry[]> => {
   const most = Math.ceil(limit / linesPerSegment) + 1
   const segments = await listSegments(db, {run, list: LOG_LIST, from: after + 1, limit: most})
-  const entries: LogEntry[] = []
-  for (const segment of segments) {
-    if (entries.length >= limit) break
-    const skip = Math.max(0, after + 1 - segment.first)
-    entries.push(...itemsOf<LogEntry>(await readLines(storage, segment), {skip, count: limit - entries.length}))
-  }
-  return entries
+  const parts = segments
+    .filter(({first}) => first <= after + limit)
+    .map(async segment => {
+      const from = Math.max(after + 1, segment.first)
+      return itemsOf<LogEntry>(await readLines(storage, segment), {skip: from - segment.first, count: after + limit + 1 - from})
+    })
+  return (await Promise.all(parts)).flat()
 }
 
 /** A run log entry in the specification's words. */

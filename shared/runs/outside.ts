@@ -14,6 +14,7 @@ import {
 } from '../../sql/outside-runs.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
+import {announceEnd} from '../notices/run-ended.ts'
 import {settleDead} from '../writes/settle.ts'
 
 /**
@@ -69,8 +70,8 @@ export const assertMine = ({personId}: Pick<Run, 'personId'>, {person, admin}: A
 }
 
 /** Whether rows may still be written under it by an engine outside. */
-export const isWriting = (run: Pick<Run, 'state' | 'engine' | 'importNo' | 'leaseLive'>) =>
-  run.state === 'authorised' || (run.engine === 'outside' && run.state === 'writing' && !hasLapsed(run))
+export const isWriting = (run: Pick<Run, 'state' | 'engine' | 'importNo' | 'leaseLive' | 'expiredAt'>) =>
+  (run.state === 'authorised' && run.expiredAt === null) || (run.engine === 'outside' && run.state === 'writing' && !hasLapsed(run))
 
 const hasLapsed = ({importNo, leaseLive}: Pick<Run, 'importNo' | 'leaseLive'>) => importNo !== null && !leaseLive
 
@@ -79,6 +80,7 @@ const endedBy = (run: StandingRun): Refusal | null => {
     return new Refusal('RUN_USED', "This run's rows are written by the service's own engine: authorise another for yours", {written: false})
   if (run.state === 'ended' || run.state === 'closing')
     return new Refusal('RUN_ENDED', 'This run has ended and writes no more rows: authorise another', {written: false})
+  if (run.expiredAt !== null) return new Refusal('FILE_GONE', 'This run has expired with its import: make a new one', {written: false})
   if (isWriting(run)) return null
   return new Refusal(
     'LEASE_LOST',
@@ -149,5 +151,6 @@ export const endOutside = async (tx: Tx, run: StandingRun, {outcome}: {outcome: 
   }
   await endOutsideRun(tx, {no: run.no, outcome})
   if (run.importNo !== null) await setImportState(tx, {no: run.importNo, state: 'done'})
+  await announceEnd(tx, run)
   return 'ended'
 }

@@ -10,7 +10,9 @@ import {openShelf, type Taken} from '../imports/shelf.ts'
 import {type FilePlace, openFile} from '../imports/stored-file.ts'
 import {StorageMissing} from '../storage.ts'
 import type {FoundRun} from './find.ts'
+import {assertKept, assertStillKept} from './kept.ts'
 import {RecordsMoved, readOutcomes} from './outcomes.ts'
+import {readPlannedValues} from './planned-values.ts'
 
 /** The files made from a run and one of its sources. */
 export type RunFile = 'results' | 'failed' | 'plan'
@@ -27,11 +29,12 @@ const shelf = openShelf()
  */
 export const makeRunFile = async (place: Place, found: FoundRun, kind: RunFile, sourceId: string | undefined): Promise<Taken> => {
   const {run} = found
+  assertKept(run)
   const snapshot = snapshotOf(found, kind)
   const source = chooseSource(snapshot, sourceId)
   const made = {run: run.no, snapshot, source}
   const key = run.state === 'ended' ? `${kind} ${run.id} ${source.no}` : null
-  const make = () => WRITERS[kind](place, made)
+  const make = () => whileKept(place, run.no, WRITERS[kind](place, made))
   try {
     return await shelf.take(key, make)
   } catch (error) {
@@ -40,11 +43,18 @@ export const makeRunFile = async (place: Place, found: FoundRun, kind: RunFile, 
   }
 }
 
-const snapshotOf = ({run, snapshot}: FoundRun, kind: RunFile): Snapshot => {
+/** Of a run that expires while its file is made rows may be missing from it, so then there is none. */
+async function* whileKept({db}: Place, run: number, file: AsyncGenerator<Buffer>) {
+  yield* file
+  await assertStillKept(db, run)
+}
+
+const snapshotOf = ({run, snapshot, unread}: FoundRun, kind: RunFile): Snapshot => {
   if (run.dryRun && kind !== 'plan')
     throw new Refusal('DRY_RUN', 'A dry run writes nothing, so it has no results: plan.csv says what it would have done')
   if (!run.dryRun && kind === 'plan')
     throw new Refusal('NOT_A_DRY_RUN', 'Only a dry run has a plan: results.csv says what became of the rows of this run')
+  if (unread) throw unread
   if (snapshot) return snapshot
   throw new Refusal(
     'NO_FILE',
@@ -70,7 +80,10 @@ const WRITERS: Record<RunFile, (place: Place, made: Made) => AsyncGenerator<Buff
   results: (place, made) =>
     overFile(place, made, file => writeResults({...file, outcomes: outcomesOf(place, made), modules: modulesOf(made)})),
   failed: (place, made) => overFile(place, made, file => writeFailed({...file, outcomes: outcomesOf(place, made)})),
-  plan: (place, made) => writePlan({outcomes: outcomesOf(place, made), modules: modulesOf(made)}),
+  plan: (place, made) => {
+    const modules = modulesOf(made).map(module => ({...module, fields: new Map(module.fields.map(({apiName, label}) => [apiName, label]))}))
+    return writePlan({outcomes: outcomesOf(place, made), values: valuesOf(place, made), source: made.source.label, modules})
+  },
 }
 
 type File = {columns: string[]; rows: Awaited<ReturnType<typeof openFile>>['rows']}
@@ -89,6 +102,9 @@ async function* overFile(place: Place, {source}: Made, write: (file: File) => As
 /** Those its flows write from this source. */
 const modulesOf = ({snapshot: {flows, modules}, source}: Made) =>
   modules.filter(({no}) => flows.some(({sourceNo, moduleNo}) => sourceNo === source.no && moduleNo === no))
+
+const valuesOf = (place: Place, {run, snapshot: {flows}, source}: Made) =>
+  readPlannedValues(place, {run, flows: new Set(flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no))})
 
 async function* outcomesOf(place: Place, {run, snapshot, source}: Made): AsyncGenerator<RowOutcome[]> {
   const describe = describeIn(snapshot)

@@ -3,6 +3,7 @@ import {findRetryId, findRun, type Run} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
 import {extendLineage, type Lineage} from '../flows/lineage.ts'
 import type {Snapshot} from '../flows/snapshot.ts'
+import {assertKept} from './kept.ts'
 import {readRun} from './names.ts'
 
 /** A run to be carried on, and what its chain has in common. */
@@ -19,7 +20,9 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   if (run.engine === 'outside')
     throw new Refusal('NO_FILE', "This run's rows were read by an engine of your own, which alone can write them again")
   await assertOver(tx, run)
-  const {snapshot} = await readRun(tx, run)
+  assertKept(run)
+  const {snapshot, unread} = await readRun(tx, run)
+  if (unread) throw unread
   return {no: run.no, chain: run.chainNo ?? run.no, lineage: lineageOf(snapshot!)}
 }
 

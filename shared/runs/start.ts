@@ -56,7 +56,7 @@ export const startRun = async (
   const {connectorId: connector, no: importNo} = found
   const count = countRows(snapshot)
   const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo})).runId
-  const run = await lockOwnRun(tx, asker, {id, connector, importNo})
+  const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
 
   const snapshotNo = await insertSnapshot(tx, {format: SNAPSHOT_FORMAT, document: snapshot})
   await queueRun(tx, {no: run.no, connector, importNo, snapshotNo, dryRun, retry})
@@ -86,14 +86,15 @@ const countRows = ({flows, sources, rows}: Snapshot): number => {
   return Math.max(1, count)
 }
 
-type Wanted = {id: string; connector: string; importNo: number}
+type Wanted = {id: string; connector: string; importNo: number; template: string | null}
 
 /** The run to be started, locked: the asker's own, not used yet, and not authorised for anything else. */
-const lockOwnRun = async (tx: Tx, {org, person, admin}: Asker, {id, connector, importNo}: Wanted): Promise<Run> => {
+const lockOwnRun = async (tx: Tx, {org, person, admin}: Asker, {id, connector, importNo, template}: Wanted): Promise<Run> => {
   const run = await lockRun(tx, {org, id})
   if (!run) throw new Refusal('RUN_NOT_FOUND', 'No such run')
   if (run.personId !== person && !admin) throw new Refusal('NOT_YOUR_RUN', 'Another member authorised this run')
-  if (run.state !== 'authorised' || (run.importNo !== null && run.importNo !== importNo))
+  const isForAnother = (run.importNo !== null && run.importNo !== importNo) || (run.templateId !== null && run.templateId !== template)
+  if (run.state !== 'authorised' || isForAnother)
     throw new Refusal('RUN_USED', 'This run was authorised for something else or has been used: authorise another')
   if (run.connectorId !== null && run.connectorId !== connector)
     throw new Refusal('RUN_CONNECTOR_MISMATCH', 'This run was authorised for another connection')

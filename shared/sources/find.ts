@@ -9,6 +9,7 @@ export type OfSource = {org: string; importId: string; sourceId: string}
 export const findImportSource = async (db: Db, {org, importId, sourceId}: OfSource): Promise<{import: Import; source: Source}> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
   const source = await findSource(db, {importNo: found.no, id: sourceId})
   if (!source) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
   return {import: found, source}

@@ -56,8 +56,8 @@ export const settleBatch = async (tx: Tx, run: StandingRun, batch: Batch, ends: 
 /** The parents are anybody's again, but for those whose rows the CRM may still be replacing. */
 const giveBack = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, ends: End[]) => {
   const lost = targets.filter((_, at) => isLost(ends[at]!)) as string[]
-  if (lost.length) await loseParents(tx, {write, parents: lost, seconds: secondsLeft})
-  await releaseParents(tx, {write, parents: targets as string[]})
+  if (lost.length) await loseParents(tx, {holder: {write}, parents: lost, seconds: secondsLeft})
+  await releaseParents(tx, {holder: {write}, parents: targets as string[]})
 }
 
 const isLost = (end: End) => end.outcome === 'unanswered' && end.mayGoOn === true

@@ -7,6 +7,9 @@ type Options = {bucket: string; accessKeyId: string; secretAccessKey: string; re
 type Asked = {method: string; path: string; query: URLSearchParams; headers: IncomingMessage['headers']; body: Buffer}
 type Answer = {status: number; headers?: Record<string, string>; body?: Buffer | string}
 type Fault = {method: string; times: number; action: 'drop' | {status: number}}
+/** What no test sets back was put today. */
+const startedAt = new Date()
+
 type Upload = {key: string; parts: Map<number, Buffer>; initiated: Date}
 
 /**
@@ -87,7 +90,10 @@ const list = ({objects, uploads}: State, query: URLSearchParams): Answer => {
   const all = [...objects.keys()].filter(key => key.startsWith(query.get('prefix') ?? '') && key > after).toSorted()
   const page = all.slice(0, 1_000)
   const more = all.length > page.length
-  const contents = page.map(key => `<Contents><Key>${key}</Key><Size>${objects.get(key)!.length}</Size></Contents>`)
+  const contents = page.map(
+    key =>
+      `<Contents><Key>${key}</Key><LastModified>${startedAt.toISOString()}</LastModified><Size>${objects.get(key)!.length}</Size></Contents>`,
+  )
   const next = more ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : ''
   return xml('ListBucketResult', `<IsTruncated>${more}</IsTruncated>${next}${contents.join('')}`)
 }

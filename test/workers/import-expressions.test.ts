@@ -84,6 +84,7 @@ test.serial('an expression in which every row takes too long stops the run, and 
     fields: [column('Name', 'name'), made('Code', 'RegExp("^(a+)+$").test("a".repeat(40) + "b")')],
   })
   t.like(ended, {stop: {stopped: 'EXPRESSION_TIMEOUT'}, rowsWritten: 0})
+  t.regex(ended.stop.message, /Mend it\. Retry this run to carry on/)
 })
 
 test.serial('the filter keeps rows back without a word but their count; the guard skips them and says so', async t => {

@@ -55,20 +55,44 @@ const openSends = (id: string) =>
 const failures = (count: number) => Array<Carried | 'failed'>(count).fill('failed')
 
 test.serial('a run whose snapshot cannot be read stops after so many tries, and tells what was in flight', async t => {
-  const {id} = await beginDying('Sn-')
+  const {id, path} = await beginDying('Sn-')
   await here.hot.query('alter table run_snapshots disable trigger run_snapshots_are_immutable')
   await here.hot.query(
     `update run_snapshots set document = '{"flows": 7}' where snapshot_no = (select snapshot_no from runs where id = $1)`,
     [id],
   )
   await here.hot.query('alter table run_snapshots enable trigger run_snapshots_are_immutable')
-  t.deepEqual(await carryOn(id), [...failures(7), 'ended'])
+  t.deepEqual(await carryOn(id), [...failures(5), 'ended'])
   const {no, state, stop} = (await findRun(here.db, {org: org.org, id}))!
   t.like({state, stop}, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}})
   const log = await listLog(here.db, {run: no, after: 0, limit: 1_000})
   t.deepEqual(
     countBy([...log], ({outcome}) => OUTCOMES[outcome]!),
     {unanswered: 100},
+  )
+  t.deepEqual(await openSends(id), [])
+  const runs = path.slice(0, path.lastIndexOf('/'))
+  t.like(await ok(org.call('GET', path), 200), {run: {id, counts: {}, stop: {stopped: 'ENGINE_FAILED'}}})
+  t.like(await ok(org.call('GET', runs), 200), {runs: [{id, state: 'ended'}]})
+  t.is((await readLog(org.call, path)).length, 100)
+  t.like(await ok(org.call('GET', `${path.slice(0, path.indexOf('/runs'))}/results.csv?run=${id}`), 422), {code: 'UNREADABLE'})
+  t.like(await ok(org.call('POST', runs, {retryOf: id}), 422), {code: 'UNREADABLE'})
+})
+
+test.serial('a run that fails each of its workers at the answer stops after so many: to tell what they sent is no progress', async t => {
+  const {id, path} = await beginDying('An-')
+  await here.hot.query(`
+    create function no_answer() returns trigger language plpgsql as $$ begin raise exception 'no answer is kept'; end $$`)
+  await here.hot.query(`
+    create trigger no_answer before insert on run_log for each row when (new.outcome <> ${OUTCOMES.indexOf('unanswered')}) execute function no_answer()`)
+  t.deepEqual(await carryOn(id), [...failures(5), 'ended'])
+  await here.hot.query('drop trigger no_answer on run_log')
+  const {run} = await ok(org.call('GET', path), 200)
+  t.like(run, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}, rowsWritten: 100})
+  const log = await readLog(org.call, path)
+  t.deepEqual(
+    countBy(log, ({outcome, attempt}) => `${outcome} ${attempt}`),
+    {'unanswered 1': 100, 'unanswered 2': 100, 'unanswered 3': 100, 'unanswered 4': 100, 'unanswered 5': 100, 'unanswered 6': 100},
   )
   t.deepEqual(await openSends(id), [])
 })

@@ -70,6 +70,15 @@ test.serial('every distinct value is asked for once, fifty in a query, in the wh
   t.true(contactsNamed('O-').every(({Account_Name}) => Account_Name))
 })
 
+test.serial('more values than are kept in memory: each is asked for once all the same', async t => {
+  const names = Array.from({length: 10_100}, (_, n) => `Much ${n}`)
+  makeAccounts(...names)
+  const values = [...names, ...names.slice(0, 100)]
+  const {ended, lookups} = await run(`name,company\n${values.map((name, n) => `Mu-${n},${name}`).join('\n')}\n`, contacts())
+  t.deepEqual([ended.counts.Contacts.created, lookups], [values.length, []])
+  t.deepEqual(asked().flat().sort(), names.sort())
+})
+
 const policies: [policy: object, outcome: 'created' | 'failed' | 'skipped', entry: object][] = [
   [{}, 'created', {code: 'NONE', recordId: null, message: /: the link was left empty$/}],
   [{onNone: 'leave'}, 'created', {code: 'NONE'}],

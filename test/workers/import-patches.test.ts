@@ -248,3 +248,23 @@ test.serial('patches that can never be are refused', async t => {
   t.regex(await issuesOf(companies(fields({patch: {}}, {}))), /cannot be created without Account_Name/)
   t.regex(await issuesOf(companies(fields({}, {patch: {}}))), /cannot be matched by Account_Number/)
 })
+
+test.serial('a dry run plans the patches that a run would send, by their rules, and sends none', async t => {
+  here.crm.create('example', 'Accounts', [
+    {Account_Name: 'Filled', Account_Number: 'Qz-1', Billing_City: 'Here'},
+    {Account_Name: 'Empty', Account_Number: 'Qz-2'},
+  ])
+  const csv = 'name,number,city\nFilled,Qz-1,There\nEmpty,Qz-2,There\nNew,Qz-3,There\nNew again,Qz-4,\n'
+  const before = here.crm.journal(puts).length
+  const planned = async (patch: object) => {
+    const {run, path} = await runFiles(org, {companies: csv}, [later(patch)], {dryRun: true})
+    t.like(run.counts, {Accounts: {planned: 4}})
+    return patches(await logOf(path, run)).map(({rowNumber, outcome, recordId, message}) => [rowNumber, outcome, recordId, message])
+  }
+  const supposed = [3, 'planned', null, 'update of the record that row 3 would make']
+  const of = (number: number) => [number, 'planned', account(`Qz-${number}`).id, 'update']
+  t.deepEqual(await planned({when: ['created', 'updated'], overwrite: 'always'}), [of(1), of(2), supposed])
+  t.deepEqual(await planned({when: ['created', 'updated'], overwrite: 'if-absent'}), [of(2), supposed])
+  t.deepEqual(await planned({when: ['created'], overwrite: 'if-absent'}), [supposed])
+  t.is(here.crm.journal(puts).length, before)
+})

@@ -40,13 +40,14 @@ export const checkImport = async (work: Work, asked: Asked) => {
   }
   const problems = findings.list()
   await work.db.transaction(async tx => {
-    if (!(await lockImport(tx, {org: asked.org, id: asked.importId}))) throw gone()
+    const held = await lockImport(tx, {org: asked.org, id: asked.importId})
+    if (!held || held.state === 'expired') throw gone()
     await replaceCheck(tx, {importNo: found.no, startedAt, rows, ground, discovery: known.discovery, problems})
   })
   return {rows, errors: countOf(problems, 'error'), warnings: countOf(problems, 'warning')}
 }
 
-const gone = () => new Refusal('IMPORT_NOT_FOUND', 'No such import: it was deleted')
+const gone = () => new Refusal('IMPORT_NOT_FOUND', 'No such import any more: it was deleted or has expired')
 
 const countOf = (problems: CheckProblem[], severity: CheckProblem['severity']) =>
   problems.filter(problem => problem.severity === severity).length
@@ -54,7 +55,7 @@ const countOf = (problems: CheckProblem[], severity: CheckProblem['severity']) =
 /** The import as it is now, frozen as for a run. What a run would be refused for is noted, and the other flows go on. */
 const take = async (tx: Tx, {org, importId}: Asked, findings: Findings): Promise<Taken> => {
   const found = await findImport(tx, {org, id: importId})
-  if (!found) throw gone()
+  if (!found || found.state === 'expired') throw gone()
   // Read first: what changes between here and the rest makes the check stale, never wrongly fresh.
   const {ground, at: startedAt} = await findGround(tx, found.no)
   const known = await findKnown(tx, {org, importNo: found.no, connector: found.connectorId})
@@ -95,7 +96,7 @@ const checkFlows = async (work: Work, asked: Asked, {findings, known, snapshot}:
   const lates = snapshot.flows.map(flow => layPatching(flow, snapshot))
   const repeats = openRepeats(tracks.reduce((sum, track) => sum + track.source.rows * keysPerRow(track), 0))
   const keys = openKeys(repeats, known.modules)
-  const expressions = openExpressions()
+  const expressions = openExpressions({dryRun: true, engine: 'worker'})
   const progress = openProgress(work, asked, tracks)
   let good = 0
   try {
@@ -142,7 +143,8 @@ const noteStop = async (work: Work, asked: Asked, findings: Findings, track: Tra
 }
 
 const assertThere = async ({db}: Work, {org, importId}: Asked) => {
-  if (!(await findImport(db, {org, id: importId}))) throw gone()
+  const found = await findImport(db, {org, id: importId})
+  if (!found || found.state === 'expired') throw gone()
 }
 
 const tellEveryMs = 1_000

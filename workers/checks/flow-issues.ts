@@ -1,6 +1,7 @@
 import type {DiscoveredModule} from '../../shared/crm/discovered.ts'
 import type {Flow, Issue} from '../../shared/flows/flow.ts'
 import type {SnapshotSource} from '../../shared/flows/snapshot.ts'
+import {parentOf} from '../../shared/flows/subform.ts'
 import type {Findings} from './findings.ts'
 
 type Known = {sources: SnapshotSource[]; modules: ReadonlyMap<string, DiscoveredModule>}
@@ -22,13 +23,14 @@ export const noteIssues = (findings: Findings, flows: Flow[], issues: Issue[], k
 }
 
 /** Its rows belong to those of a flow that cannot be read. */
-const isOrphan = ({id, parent}: Flow, broken: Set<string>) => parent !== undefined && broken.has(parent.flow) && !broken.has(id)
+const isOrphan = (flow: Flow, broken: Set<string>) => broken.has(parentOf(flow)?.flow ?? '') && !broken.has(flow.id)
 
-const noteOrphan = (findings: Findings, {id, module, parent}: Flow, broken: Set<string>) => {
+const noteOrphan = (findings: Findings, flow: Flow, broken: Set<string>) => {
+  const {id, module} = flow
   broken.add(id)
   findings.note(
     {severity: 'error', kind: 'parent_flow', flow: id, module},
-    {message: `Its rows belong to those of flow ${parent!.flow}, which does not fit`},
+    {message: `Its rows belong to those of flow ${parentOf(flow)!.flow}, which does not fit`},
   )
 }
 
@@ -46,7 +48,8 @@ const kindOf = ([first, at, last]: Issue['path'], {flow, module, isExpression}: 
   return field.readOnly || !field.creatable ? 'read_only' : 'flow'
 }
 
-const fieldOf = ({match, parent}: Flow, [first, , at]: Issue['path']) => {
+const fieldOf = ({match, parent, subform}: Flow, [first, , at]: Issue['path']) => {
   if (first === 'parent') return parent?.field ?? null
+  if (first === 'subform') return subform?.field ?? null
   return first === 'match' ? (match?.by[at as number] ?? null) : null
 }

@@ -2,20 +2,24 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {limitStop} from '../../shared/runs/stop.ts'
 import {findStanding} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
-import {admit, findSend, GATE_SHUT} from '../../sql/ledger.ts'
+import {admit, findSend, GATE_SHUT, type Intent} from '../../sql/ledger.ts'
 import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
 import type {Context} from './context.ts'
-import {witnessOf} from './digest.ts'
+import {sentDigestOf} from './digest.ts'
 import {LeaseLost, RunStopped} from './ending.ts'
+import {leaveSecondsOf} from './lease.ts'
 import {shutBy} from './patience.ts'
-import {KINDS, type Kind, type Track} from './row.ts'
+import {KINDS, type Track, type Way} from './row.ts'
 import type {Slot} from './slots.ts'
 import type {Op} from './verdict.ts'
 
 export type Admitted = {batch: number; ops: Op[]; left: Op[]; since: number}
 
 /** Seconds a dead owner's last request may still be under way: to leave, to be answered, and some. */
-export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
+export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_TIMEOUT_SECONDS + spareSecondsOf({config})
+
+/** What is waited for beyond the time that a call may take: ten seconds, and less only where calls are given less than five. */
+export const spareSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * leaveSecondsOf(config)
 
 /** What a batch at the limit has to know of the rest of the pass. */
 export type Beside = {
@@ -30,8 +34,8 @@ export type Beside = {
  * `left`. While the limit is used up by rows still in flight it waits for them, and leaves its slot to them. Throws RunStopped or
  * LeaseLost.
  */
-export const admitOps = async (ctx: Context, track: Track, kind: Kind, ops: Op[], slot: Slot, beside: Beside): Promise<Admitted> => {
-  const sorted = ops.toSorted((a, b) => Number(isCounted(b)) - Number(isCounted(a)) || a.row.number - b.row.number)
+export const admitOps = async (ctx: Context, track: Track, kind: Way, ops: Op[], slot: Slot, beside: Beside): Promise<Admitted> => {
+  const sorted = ops.toSorted((a, b) => Number(isCounted(b)) - Number(isCounted(a)) || placeOf(a) - placeOf(b))
   let take = sorted.length
   for (;;) {
     const change = beside.change()
@@ -52,29 +56,19 @@ export const admitOps = async (ctx: Context, track: Track, kind: Kind, ops: Op[]
   }
 }
 
+/** Rows of one record stay together. */
+const placeOf = ({row, unit}: Op) => unit?.at ?? row.number
+
 /** A row sent before and not answered takes no more room. */
 const isCounted = ({row}: Op) => row.silences > 0
 
 /** True when the intent is kept; false when its gate was shut. A lost answer is looked up, so the batch is kept once. */
-const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: number): Promise<boolean> => {
-  const {config, hot, lease, run, log} = ctx
+const intend = async (ctx: Context, track: Track, kind: Way, ops: Op[], batch: number): Promise<boolean> => {
+  const {hot, lease, run, log} = ctx
+  const intent = intentOf(ctx, track, kind, ops, batch)
   for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
     try {
-      await admit(hot, {
-        run: run.no,
-        fence: lease.fence,
-        batch,
-        flow: track.no,
-        module: track.module.no,
-        kind: KINDS[track.patching ? 'patch' : kind],
-        rows: ops.map(({row, target}) => ({
-          ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.witness},
-          digest: kind === 'create' ? witnessOf(track, row) : null,
-          isMetered: row.isMetered !== false,
-        })),
-        answerSeconds: answerSecondsOf(ctx),
-        leaseSeconds: config.LEASE_SECONDS,
-      })
+      await ctx.intentInTurn(() => admit(hot, intent))
       return true
     } catch (error) {
       lease.lost.throwIfAborted()
@@ -89,6 +83,19 @@ const intend = async (ctx: Context, track: Track, kind: Kind, ops: Op[], batch: 
   }
 }
 
+const intentOf = (ctx: Context, track: Track, kind: Way, ops: Op[], batch: number): Intent => ({
+  ...{run: ctx.run.no, fence: ctx.lease.fence, batch, flow: track.no, module: track.module.no},
+  kind: KINDS[track.patching ? 'patch' : kind],
+  rows: ops.map(({row, target, unit}) => ({
+    ...{key: row.key, number: row.number, attempt: row.attempt + 1, target, witness: row.witness},
+    digest: kind === 'create' ? sentDigestOf(track, row) : null,
+    isMetered: row.isMetered !== false,
+    parent: unit?.parent ?? null,
+  })),
+  answerSeconds: answerSecondsOf(ctx),
+  leaseSeconds: ctx.config.LEASE_SECONDS,
+})
+
 /**
  * Why the gate was shut, read under the head's lock so that it stays true: how many of the rows fit (0: wait for what is in
  * flight). With no room, nothing in flight and nothing to be sent again the run has reached its limit: the stop is written here,
@@ -101,14 +108,22 @@ const findRoom = (ctx: Context, track: Track, ops: Op[], {resending}: Beside): P
     if (head.stop) throw new RunStopped(head.stop)
     const shut = shutBy(await findStanding(tx, ctx.run.no), ctx.run)
     if (shut) throw shut
-    const keys = ops.map(({row}) => row.key)
     const metered = ops.filter(({row}) => row.isMetered !== false).map(({row}) => row.key)
     const fresh = new Set(await listFreshKeys(tx, {run: ctx.run.no, module: track.module.no, keys: metered}))
     const room = head.rowsLimit - head.counted
-    const fitting = keys.findIndex((_, at) => keys.slice(0, at + 1).filter(key => fresh.has(key)).length > room)
-    if (fitting !== 0) return fitting < 0 ? keys.length : fitting
+    const fitting = countFitting(ops, fresh, room)
+    if (fitting > 0) return fitting
     if (head.sendsOpen > 0 || resending()) return 0
     const stop = limitStop({...ctx.run, ...head})
     await writeStop(tx, {run: ctx.run.no, stop})
     return stop
   })
+
+/** How many there is room for, in their order; of the rows of one record all or none. */
+const countFitting = (ops: Op[], fresh: Set<string>, room: number): number => {
+  let counted = 0
+  const past = ops.findIndex(({row}) => fresh.has(row.key) && ++counted > room)
+  if (past < 0) return ops.length
+  const {unit} = ops[past]!
+  return unit ? ops.findIndex(one => one.unit === unit) : past
+}

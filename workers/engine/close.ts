@@ -1,6 +1,8 @@
+import {announceEnd} from '../../shared/notices/run-ended.ts'
 import {deleteChainRows} from '../../sql/chain-rows.ts'
 import {setImportState} from '../../sql/imports.ts'
 import {deleteParentKeys} from '../../sql/parent-keys.ts'
+import {releaseRun} from '../../sql/replacements.ts'
 import {deleteCursors} from '../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../sql/run-heads.ts'
 import {deleteAnswers} from '../../sql/run-lookups.ts'
@@ -22,6 +24,7 @@ export const closeRun = async (ctx: Held): Promise<void> => {
   if (!(await beginClose(db, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
   while ((await deleteAdmissions(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   await deleteCursors(db, run.no)
+  await releaseRun(db, run.no)
   while ((await deleteAnswers(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   while ((await deleteParentKeys(db, {run: run.no, limit: rowsPerDelete})) === rowsPerDelete) lease.lost.throwIfAborted()
   if (run.dryRun)
@@ -30,6 +33,7 @@ export const closeRun = async (ctx: Held): Promise<void> => {
   await db.transaction(async tx => {
     if (!(await endRun(tx, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
     if (run.importNo !== null && !run.dryRun) await setImportState(tx, {no: run.importNo, state: 'done'})
+    await announceEnd(tx, run)
   })
 }
 

@@ -9,10 +9,11 @@ import type {Run} from '../../sql/runs.ts'
 import type {Expressions} from './expressions.ts'
 import type {Lease} from './lease.ts'
 import type {Lookups} from './lookups.ts'
+import type {ValueStore} from './plan-values.ts'
 import type {Settler} from './settler.ts'
 
 /** What every step of one run has at hand. */
-export type Context = Offline & {connection: Connection; slots: Share; expressions: Expressions; lookups: Lookups}
+export type Context = Offline & {connection: Connection; slots: Share; expressions: Expressions; lookups: Lookups; values: ValueStore}
 
 /** As long as the CRM is not spoken to. */
 export type Offline = Held & {
@@ -36,6 +37,8 @@ export type Held = {
   planned: {count: number}
   lease: Lease
   settler: Settler
+  /** Intents one after another: each locks the run's head to its commit, and those that wait there make all others dearer. */
+  intentInTurn<R>(intend: () => Promise<R>): Promise<R>
   /** Given to each batch in turn; a new owner begins past the last one's. */
   nextBatch(): number
   /** Aborts when the lease is lost or the process is asked to stop. */

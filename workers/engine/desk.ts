@@ -1,6 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {HOW} from '../../sql/chain-rows.ts'
 import {askAbout, findDecided} from './asking.ts'
+import {type Change, openChange} from './change.ts'
 import type {Context} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 import {type Holds, openHolds} from './holds.ts'
@@ -12,11 +13,15 @@ import {rehearse} from './rehearsal.ts'
 import {type Failure, isRow, type Kind, type Row, type Track} from './row.ts'
 import {sendBatch} from './sender.ts'
 import {nothingSettled, type Settled} from './settler.ts'
+import {openSilence, type Silence} from './silence.ts'
 import type {Standing} from './standing.ts'
 import {enter, type Op} from './verdict.ts'
 import {openWindow, type Window} from './window.ts'
 
 const rowsPerBatch = 100
+/** A batch that is lost and has nothing unique in it is dear to settle: for a while after one, they are smaller. */
+const rowsAfterLoss = 10
+const batchesAfterLoss = 20
 /** Rows past the low-water mark that may be under way: the bound on memory and on what a new owner reads again. */
 const windowRows = 5_000
 /** And, for rows that are large: the characters of their cells, which stand for bytes. */
@@ -32,6 +37,13 @@ export type Desk = {
   underWay: Set<Promise<void>>
   /** Rows counted already that wait to be sent again. */
   resending: Set<Row>
+  /** Creates that nobody answered and that nothing unique tells. */
+  silence: Silence
+  /** Batches that have left, until each is settled. */
+  flying: Set<Promise<void>>
+  /** Small batches to come. */
+  careful: number
+  over: AbortController
   /** Batches in a row of which the CRM said nothing at all. */
   silent: number
   change: Change
@@ -41,18 +53,23 @@ export type Desk = {
 /** `standing`: rows that end as their chain left them. */
 export type Prepared = {rows: Row[]; failures: Failure[]; unmatched: Unmatched[]; standing: Standing[]}
 
-export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => ({
-  ctx,
-  track,
-  window: openWindow(lowWater),
-  holds: openHolds(),
-  filling: {create: [], update: []},
-  underWay: new Set(),
-  resending: new Set(),
-  silent: 0,
-  change: openChange(),
-  failure: null,
-})
+export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => {
+  const flying = new Set<Promise<void>>()
+  const over = new AbortController()
+  const silence = openSilence({
+    ...{ctx, track, flying, over: over.signal},
+    assertGoing: () => assertGoing(desk),
+    follow: work => begin(desk, work),
+    leave: row => desk.window.leave(row.number),
+    end: rows => free(desk, rows),
+    again: rows => sendAgain(desk, rows),
+  })
+  const desk: Desk = {
+    ...{ctx, track, window: openWindow(lowWater), holds: openHolds(), filling: {create: [], update: []}},
+    ...{underWay: new Set(), resending: new Set(), silence, flying, careful: 0, over, silent: 0, change: openChange(), failure: null},
+  }
+  return desk
+}
 
 /**
  * Throws what ended the pass, if anything did. A CRM that answers nothing is not sent the rest of the file: the run lies down and
@@ -60,15 +77,21 @@ export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => 
  */
 export const assertGoing = ({failure, ctx, silent, window}: Desk) => {
   if (failure) throw failure.error
-  ctx.signal.throwIfAborted()
-  const stop = ctx.lease.stopSeen()
-  if (stop) throw new RunStopped(stop)
-  if (ctx.lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
-  const shut = shutBy(ctx.lease.standingSeen(), ctx.run)
-  if (shut) throw shut
-  if (silent > ctx.config.CRM_SLOTS && window.count() > 0)
-    throw new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
+  assertOpen(ctx)
+  if (silent > ctx.config.CRM_SLOTS && window.count() > 0) throw noAnswers()
 }
+
+/** Throws what keeps the run from writing, as of the last heartbeat. */
+export const assertOpen = ({signal, lease, run}: Pick<Context, 'signal' | 'lease' | 'run'>) => {
+  signal.throwIfAborted()
+  const stop = lease.stopSeen()
+  if (stop) throw new RunStopped(stop)
+  if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
+  const shut = shutBy(lease.standingSeen(), run)
+  if (shut) throw shut
+}
+
+export const noAnswers = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
 
 /** Rows that hold what they need are planned; the others wait for it. */
 export const place = async (desk: Desk, {rows, failures, unmatched, standing}: Prepared) => {
@@ -86,24 +109,27 @@ export const place = async (desk: Desk, {rows, failures, unmatched, standing}: P
 
 /** Waits until the window has room for more rows. */
 export const makeRoom = async (desk: Desk) => {
-  while (desk.window.count() >= windowRows || desk.window.size() >= windowSize) await waitForChange(desk)
+  while (desk.window.count() + desk.silence.count() >= windowRows || desk.window.size() >= windowSize)
+    await waitForChange(desk, desk.underWay.size - desk.silence.steps() < desk.ctx.config.CRM_SLOTS)
 }
 
 /** Waits until every row has its end. */
 export const finish = async (desk: Desk) => {
-  while (desk.window.count() > 0 || desk.underWay.size > 0) await waitForChange(desk)
+  const {window, underWay, filling} = desk
+  while (window.count() > 0 || underWay.size > 0 || filling.create.length > 0) await waitForChange(desk)
 }
 
 /** Waits until nothing is under way, whatever came of it. */
-export const rest = async ({underWay}: Desk) => {
+export const rest = async ({underWay, over}: Desk) => {
+  over.abort()
   while (underWay.size) await Promise.allSettled(underWay)
 }
 
-/** Part-filled batches go first: nothing else will fill them while the reader waits. */
-const waitForChange = async (desk: Desk) => {
+/** Part-filled batches go first, where that keeps a slot from idling: rows that are read later would fill them. */
+const waitForChange = async (desk: Desk, goPartFilled = true) => {
   assertGoing(desk)
   const changed = desk.change.next()
-  for (const kind of ['create', 'update'] as const) while (desk.filling[kind].length) flush(desk, kind)
+  if (goPartFilled) for (const kind of ['create', 'update'] as const) while (desk.filling[kind].length) flush(desk, kind)
   if (desk.underWay.size === 0) throw new Error(`${desk.window.count()} rows have no step under way`)
   await changed
 }
@@ -123,7 +149,7 @@ const begin = (desk: Desk, work: Promise<void>) => {
 /** The chain's own writes are looked up once the rows hold their keys: nothing can change them any more. */
 const planRows = async (desk: Desk, held: Row[]) => {
   const {ctx, track, holds} = desk
-  const rows = await joinRows(desk, held)
+  const rows = desk.silence.takeUp(await joinRows(desk, held))
   const ours = await findOurs(ctx, track, rows)
   const decisions = await findDecided(ctx, track, rows)
   const settled = nothingSettled(null)
@@ -201,18 +227,34 @@ const free = (desk: Desk, rows: Row[]) => {
 
 const fill = (desk: Desk, kind: Kind, op: Op) => {
   desk.filling[kind].push(op)
-  if (desk.filling[kind].length >= rowsPerBatch) flush(desk, kind)
+  if (desk.filling[kind].length >= sizeOfBatch(desk, kind)) flush(desk, kind)
+}
+
+const sizeOfBatch = ({careful, filling}: Desk, kind: Kind) =>
+  careful > 0 && kind === 'create' && filling.create.some(({row}) => !row.witness) ? rowsAfterLoss : rowsPerBatch
+
+/** Rows of which the CRM has no record, after all. */
+const sendAgain = (desk: Desk, rows: Row[]) => {
+  for (const row of rows) {
+    if (row.silences > 0) desk.resending.add(row)
+    fill(desk, 'create', {row, target: null})
+  }
 }
 
 const flush = (desk: Desk, kind: Kind) => {
-  const ops = desk.filling[kind].splice(0, rowsPerBatch)
+  const size = sizeOfBatch(desk, kind)
+  const ops = desk.filling[kind].splice(0, size)
+  if (size < rowsPerBatch) desk.careful--
   if (!desk.failure && ops.length) begin(desk, send(desk, kind, ops))
 }
 
 const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   const {ctx, track} = desk
   const on = besides(desk)
-  const {next, unsent, ending} = await (ctx.run.dryRun ? rehearse(ctx, track, kind, ops, on.leave) : sendBatch(ctx, track, kind, ops, on))
+  const sending = ctx.run.dryRun
+    ? rehearse(ctx, track, kind, ops, on.leave)
+    : fly(desk, leaving => sendBatch(ctx, track, kind, ops, {...on, leaving}))
+  const {next, unsent, ending} = await sending
   if (ending) throw ending
   for (const row of next.keys()) desk.resending.delete(row)
   for (const op of unsent) fill(desk, kind, op)
@@ -222,11 +264,26 @@ const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   if (replan.length) begin(desk, planRows(desk, replan))
   const again = rows('again')
   if (again.length) begin(desk, sendLater(desk, kind, again))
+  const lost = rows('wait')
+  if (lost.length === 0) return
+  desk.careful = batchesAfterLoss
+  begin(desk, desk.silence.settle(lost))
+}
+
+/** Among those in the air from the moment it leaves until it is settled. */
+const fly = async <T>({flying}: Desk, send: (leaving: () => void) => Promise<T>): Promise<T> => {
+  const {promise, resolve} = Promise.withResolvers<void>()
+  try {
+    return await send(() => void flying.add(promise))
+  } finally {
+    flying.delete(promise)
+    resolve()
+  }
 }
 
 const besides = (desk: Desk) => ({
   leave: (row: Row) => desk.window.leave(row.number),
-  resending: () => desk.resending.size > 0,
+  resending: () => desk.resending.size > 0 || desk.silence.count() > 0,
   heard: (anything: boolean) => {
     desk.silent = anything ? 0 : desk.silent + 1
   },
@@ -240,18 +297,4 @@ const sendLater = async (desk: Desk, kind: Kind, rows: Row[]) => {
   for (const row of rows) desk.resending.add(row)
   await sleep(backOffMs(Math.max(...rows.map(({silences}) => silences))), undefined, {signal: desk.ctx.signal})
   for (const row of rows) fill(desk, kind, {row, target: row.decided!.target})
-}
-
-type Change = {next(): Promise<void>; happened(): void}
-
-/** Something a loop may be waiting for has happened. */
-const openChange = (): Change => {
-  let {promise, resolve} = Promise.withResolvers<void>()
-  return {
-    next: () => promise,
-    happened() {
-      resolve()
-      ;({promise, resolve} = Promise.withResolvers<void>())
-    },
-  }
 }

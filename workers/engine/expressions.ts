@@ -2,6 +2,7 @@ import {Refusal} from '../../shared/errors.ts'
 import {type Outcome, openSandbox, type Sandbox} from '../../shared/expressions/sandbox.ts'
 import type {Row as FileRow} from '../../shared/imports/row.ts'
 import {carriesOn} from '../../shared/runs/stop.ts'
+import type {Run} from '../../sql/runs.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 import type {Program} from './program.ts'
 
@@ -21,7 +22,7 @@ const most = 500
 const mostStuck = 20
 
 /** One sandbox for one run, opened when its first expression is to run. */
-export const openExpressions = (): Expressions => {
+export const openExpressions = (of: Pick<Run, 'dryRun' | 'engine'>): Expressions => {
   let sandbox: Sandbox | null = null
   let together = fewest
   let stuckInARow = 0
@@ -34,7 +35,7 @@ export const openExpressions = (): Expressions => {
         const part = rows.slice(outcomes.length, outcomes.length + together)
         const answered = await run(sandbox, program, part)
         for (const one of answered) stuckInARow = isStuck(one) ? stuckInARow + 1 : 0
-        if (stuckInARow >= mostStuck) throw allStuck()
+        if (stuckInARow >= mostStuck) throw allStuck(of)
         together = answered.some(isStuck) ? fewest : Math.min(most, together * 2)
         outcomes.push(...answered)
       }
@@ -60,8 +61,8 @@ const isStuck = (evaluated: Evaluated) =>
   Object.values(evaluated).some(outcome => 'error' in outcome && outcome.error.code === 'EXPRESSION_TIMEOUT')
 
 /** The rest of the file would take as long, row by row, and end the same way. */
-const allStuck = () =>
+const allStuck = (of: Pick<Run, 'dryRun' | 'engine'>) =>
   new RunStopped({
     stopped: 'EXPRESSION_TIMEOUT',
-    message: `An expression of the flow took too long for ${mostStuck} rows in a row. Mend it. ${carriesOn}`,
+    message: `An expression of the flow took too long for ${mostStuck} rows in a row. Mend it. ${carriesOn(of)}`,
   })

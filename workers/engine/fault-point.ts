@@ -1,4 +1,19 @@
-export type FaultPoint = 'in_index' | 'after_lookup' | 'after_intent' | 'after_send' | 'before_settle' | 'in_close' | 'in_archive'
+export type FaultPoint =
+  | 'in_index'
+  | 'after_lookup'
+  | 'after_search'
+  | 'after_intent'
+  | 'after_send'
+  | 'before_settle'
+  | 'in_close'
+  | 'in_archive'
+  | 'in_clock'
+  | 'in_retention'
+  | 'after_fetch'
+  | 'after_import'
+  | 'after_source'
+  | 'after_start'
+  | 'after_notice'
 
 let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals} | null = null
 

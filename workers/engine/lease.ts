@@ -1,3 +1,4 @@
+import type {Config} from '../../shared/config.ts'
 import type {Log} from '../../shared/log.ts'
 import type {Standing} from '../../sql/connectors.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
@@ -5,7 +6,7 @@ import {type Head, releaseLease, renewLease, type Stop} from '../../sql/run-head
 import {LeaseLost} from './ending.ts'
 
 /** Nothing is sent later than this after its intent was written: the next owner counts on it. */
-const sendWithinMs = 5_000
+export const leaveSecondsOf = ({CRM_TIMEOUT_SECONDS}: Pick<Config, 'CRM_TIMEOUT_SECONDS'>) => Math.min(5, CRM_TIMEOUT_SECONDS)
 
 export type Lease = {
   fence: number
@@ -25,10 +26,10 @@ export type Lease = {
   release(orderly: boolean): Promise<void>
 }
 
-type Held = {db: Pool; hot: Hot; run: number; head: Head; seconds: number; log: Log}
+type Held = {db: Pool; hot: Hot; run: number; head: Head; seconds: number; leaveSeconds: number; log: Log}
 
 /** Keeps a lease just taken alive while the run is idle; every T1 and T2 renews it as well. */
-export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
+export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Held): Lease => {
   const {fence} = head
   const lost = new AbortController()
   const marginMs = Math.min(2_000, seconds * 250)
@@ -60,7 +61,7 @@ export const holdLease = ({db, hot, run, head, seconds, log}: Held): Lease => {
       renewedAt = Math.max(renewedAt, since)
     },
     maySend: since =>
-      performance.now() - since <= sendWithinMs && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
+      performance.now() - since <= leaveSeconds * 1000 && performance.now() - renewedAt < seconds * 1000 - marginMs && !lost.signal.aborted,
     stopSeen: () => stop,
     orgClosedSeen: () => orgClosed,
     standingSeen: () => standing,

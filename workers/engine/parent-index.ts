@@ -12,7 +12,8 @@ import type {Track} from './track.ts'
  */
 export const indexParents = async (ctx: Context, tracks: Track[]): Promise<void> => {
   const {db, hot, run} = ctx
-  for (const {no, parent} of tracks) {
+  for (const {no, parent: own, subform} of tracks) {
+    const parent = own ?? subform?.link
     if (!parent?.key || (await isPassDone(db, {run: run.no, flow: no, pass: PASS.index}))) continue
     const {source, parent: column} = parent.key
     for await (const rows of readChunks(ctx, {source})) {

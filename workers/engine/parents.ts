@@ -1,8 +1,9 @@
 import {matchKeyOf} from '../../shared/flows/match-key.ts'
 import {isParentBefore, type Parent} from '../../shared/flows/parent.ts'
 import type {Snapshot, SnapshotFlow, SnapshotSource} from '../../shared/flows/snapshot.ts'
+import {parentOf} from '../../shared/flows/subform.ts'
 import type {Row as FileRow} from '../../shared/imports/row.ts'
-import {findRecordsOf} from '../../sql/chain-rows.ts'
+import {findRecordsOf, HOW} from '../../sql/chain-rows.ts'
 import {findParentRows} from '../../sql/parent-keys.ts'
 import {listEnds, OUTCOMES} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
@@ -30,7 +31,7 @@ type Frozen = Pick<Snapshot, 'sources' | 'flows'>
 
 /** Null for a flow without parents. */
 export const layParent = ({flow, sourceNo}: SnapshotFlow, {sources, flows}: Frozen): ParentLink | null => {
-  const {parent} = flow
+  const parent = parentOf(flow)
   if (!parent) return null
   const of = flows.find(one => one.flow.id === parent.flow)!
   const source = sources.find(({no}) => no === of.sourceNo)!
@@ -116,6 +117,45 @@ export const linkLate = async (ctx: Context, track: Track, composed: (Row | Fail
   return composed.map(one => joined.get(one as Row) ?? one)
 }
 
+/** `number`: of the first of its parents with the record. `isMade`: this run made it. */
+export type Belonging = {recordId: string; number: number; isMade: boolean}
+
+/** Of rows by number: the one record that each belongs to, or how it ends without one. */
+export const findParents = async (ctx: Context, track: Track, rows: FileRow[]): Promise<Map<number, Belonging | Bereft>> => {
+  const link = track.parent!
+  const kin = await findKin(ctx, track, rows)
+  const records = await readRecords(
+    ctx,
+    link,
+    [...kin.values()].flatMap(({numbers}) => numbers),
+  )
+  const named = rows.map(({rowNumber}) => {
+    const numbers = kin.get(rowNumber)?.numbers ?? []
+    return {rowNumber, hasKey: kin.has(rowNumber), numbers, ids: new Set(numbers.flatMap(one => records.get(one)?.recordId ?? []))}
+  })
+  const ends = await findEnds(
+    ctx,
+    link,
+    named.flatMap(({numbers, ids}) => (ids.size ? [] : numbers.slice(0, 1))),
+  )
+  const belonging = ({hasKey, numbers, ids}: (typeof named)[number]): Belonging | Bereft => {
+    if (ids.size > 1) return {...sayMany(track, numbers, [...ids]), end: 'failed'}
+    const number = numbers.find(one => records.has(one))
+    if (number !== undefined) return {...records.get(number)!, number, isMade: numbers.some(one => records.get(one)?.isMade)}
+    if (!hasKey) return {code: 'NONE', message: 'The row does not say which row it belongs to', end: 'failed'}
+    return {...sayMissing(track, numbers, ends), end: numbers.length ? 'skipped' : 'failed'}
+  }
+  return new Map(named.map(one => [one.rowNumber, belonging(one)]))
+}
+
+/** By row number. */
+const readRecords = async ({hot, run, chain, retried}: Context, parent: ParentLink, numbers: number[]) => {
+  const keyed = new Map([...new Set(numbers)].map(number => [keyOf(parent, number), number]))
+  if (keyed.size === 0) return new Map<number, Omit<Belonging, 'number'>>()
+  const found = await findRecordsOf(hot, {chain, before: retried ?? chain, module: parent.flow.moduleNo, keys: [...keyed.keys()]})
+  return new Map(found.map(({key, recordId, how, run: by}) => [keyed.get(key)!, {recordId, isMade: how === HOW.made && by === run.no}]))
+}
+
 type Joining = {numbersOf(row: Row): number[]; isLater(row: Row): boolean}
 
 const join = async (ctx: Context, track: Track, rows: Row[], {numbersOf, isLater}: Joining) => {
@@ -138,12 +178,8 @@ const join = async (ctx: Context, track: Track, rows: Row[], {numbersOf, isLater
 const keyOf = ({flow}: ParentLink, number: number) => `${flow.id}.${number}`
 
 /** By row number. */
-const findRecords = async ({hot, chain, retried}: Context, parent: ParentLink, numbers: number[]): Promise<Map<number, string>> => {
-  const named = new Map([...new Set(numbers)].map(number => [keyOf(parent, number), number]))
-  if (named.size === 0) return new Map()
-  const found = await findRecordsOf(hot, {chain, before: retried ?? chain, module: parent.flow.moduleNo, keys: [...named.keys()]})
-  return new Map(found.map(({key, recordId}) => [named.get(key)!, recordId]))
-}
+const findRecords = async (ctx: Context, parent: ParentLink, numbers: number[]): Promise<Map<number, string>> =>
+  new Map([...(await readRecords(ctx, parent, numbers))].map(([number, {recordId}]) => [number, recordId]))
 
 const findEnds = async ({db, run}: Context, parent: ParentLink, numbers: number[]): Promise<Map<number, string>> => {
   if (numbers.length === 0) return new Map()
@@ -160,6 +196,10 @@ const withLink = (track: Track, row: Row, id: string): Row => {
 }
 
 type Missing = Pick<LookupNote, 'code' | 'message'>
+export type Bereft = Missing & {end: 'failed' | 'skipped'}
+
+/** Of a row that ends by it. */
+export const codeOf = ({code}: Missing) => (code === 'MANY' ? 'PARENT_MANY' : 'PARENT_FAILED')
 
 const without = (track: Track, row: Row, {code, message}: Missing): Row | Failure => {
   const {field, onMissing} = track.parent!
@@ -169,7 +209,7 @@ const without = (track: Track, row: Row, {code, message}: Missing): Row | Failur
   }
   const isSkipped = onMissing === 'skip'
   return {
-    ...{number: row.number, key: row.key, code: code === 'MANY' ? 'PARENT_MANY' : 'PARENT_FAILED', target: field},
+    ...{number: row.number, key: row.key, code: codeOf({code, message}), target: field},
     message: `${message}: the row was ${isSkipped ? 'skipped' : 'not written'}`,
     ...(row.notes && {notes: row.notes}),
     ...(isSkipped && {end: 'skipped'}),

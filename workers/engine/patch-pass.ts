@@ -6,20 +6,18 @@ import {composeRows} from './composing.ts'
 import type {Context} from './context.ts'
 import {assertGoing, type Desk, finish, makeRoom, openDesk, type Prepared, place, rest} from './desk.ts'
 import type {LookupNote} from './linking.ts'
-import {allOf} from './match.ts'
 import {findKin, linkLate} from './parents.ts'
 import {ahead, sizeOf} from './pass.ts'
 import type {Patching} from './patching.ts'
-import {askPatiently} from './patience.ts'
+import {readFields} from './plan-values.ts'
 import {readChunks} from './reading.ts'
+import {isSupposed} from './rehearsal.ts'
 import {type Failure, isRow, type Row, type Track} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {isInRange} from './standing.ts'
 import {enter} from './verdict.ts'
 
 const chunksAhead = 2
-/** By the CRM's own bounds. Source: wire reference 5.1. */
-const [idsPerRead, fieldsPerRead] = [100, 50]
 
 type PatchTrack = Track & {patching: Patching}
 type Patched = Awaited<ReturnType<typeof findPatchable>>[number]
@@ -95,13 +93,13 @@ const isTold = ({notes, attempt}: Row) => attempt > 0 || (notes?.length ?? 0) > 
 
 /** By row number: the records of this chain's rows that the rules are for. */
 const findTargets = async (
-  {hot, chain, run}: Context,
+  {hot, chain, retried, run}: Context,
   {id, module, patching}: PatchTrack,
   rows: FileRow[],
 ): Promise<Map<number, Patched>> => {
   if (rows.length === 0) return new Map()
   const named = new Map(rows.map(({rowNumber}) => [`${id}.${rowNumber}`, rowNumber]))
-  const found = await findPatchable(hot, {chain, run: run.no, module: module.no, keys: [...named.keys()]})
+  const found = await findPatchable(hot, {chain, before: retried ?? chain, run: run.no, module: module.no, keys: [...named.keys()]})
   const rules = [...patching.rules.values()]
   return new Map(found.filter(({how}) => rules.some(({hows}) => hows.has(how))).map(one => [named.get(one.key)!, one]))
 }
@@ -126,23 +124,18 @@ const leaveFilled = async (ctx: Context, {module, patching}: PatchTrack, rows: R
   const careful = (row: Row) => Object.keys(row.payload).filter(field => patching.rules.get(field)!.onlyAbsent)
   const asking = rows.filter(row => careful(row).length > 0)
   const fields = [...new Set(asking.flatMap(careful))]
-  const ids = [...new Set(asking.map(({decided}) => decided!.target!))]
-  const reads = inPieces(ids, idsPerRead).flatMap(some =>
-    inPieces(fields, fieldsPerRead).map(names =>
-      askPatiently(ctx, () => ctx.connection.readRecords({module: module.apiName, ids: some, fields: names}, {signal: ctx.lease.lost})),
-    ),
-  )
+  // Of a dry run: a record that is yet to be made has nothing in it.
+  const ids = [...new Set(asking.map(({decided}) => decided!.target!))].filter(id => !isSupposed(id))
   const filled = new Set(
-    (await allOf(reads)).flat().flatMap(record => fields.filter(field => isFilled(record[field])).map(field => `${record.id} ${field}`)),
+    (await readFields(ctx, {module}, {ids, fields})).flatMap(record =>
+      fields.filter(field => isFilled(record[field])).map(field => `${record.id} ${field}`),
+    ),
   )
   for (const row of asking) for (const field of careful(row)) if (filled.has(`${row.decided!.target} ${field}`)) delete row.payload[field]
 }
 
 const isFilled = (value: unknown) =>
   value !== null && value !== undefined && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0)
-
-const inPieces = <T>(items: T[], size: number): T[][] =>
-  Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size))
 
 const PRESENT = 'An earlier send of the patch was not answered; the fields have values now, so it was done or somebody else wrote them'
 

@@ -37,5 +37,5 @@ export const openQuestions = (
   }
 }
 
-/** A create of this run without a witness that nobody answered is never sent again: its row stays `unanswered`, as it was told. */
-const isToBeSent = ({kind, witness}: Question) => kind !== KINDS.create || witness
+/** What this run could not find out stays as it was told. So does a create of which nobody knows any more what was sent. */
+const isToBeSent = ({kind, witness, digest, ended}: Question) => !ended && (kind !== KINDS.create || witness || digest !== null)

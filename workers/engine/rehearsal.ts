@@ -3,6 +3,7 @@ import {HOW} from '../../sql/chain-rows.ts'
 import type {Context} from './context.ts'
 import {RunStopped} from './ending.ts'
 import {atPoint} from './fault-point.ts'
+import {compareValues} from './plan-values.ts'
 import type {Kind, Row, Track} from './row.ts'
 import type {Sent} from './sender.ts'
 import {nothingSettled} from './settler.ts'
@@ -18,15 +19,16 @@ export const isSupposed = (recordId: string) => recordId.startsWith('row:')
  */
 export const rehearse = async (ctx: Context, track: Track, kind: Kind, ops: Op[], leave: (row: Row) => void): Promise<Sent> => {
   const {run, planned} = ctx
-  const room = Math.max(0, run.rowsLimit - planned.count)
-  const taken = ops.toSorted((a, b) => a.row.number - b.row.number).slice(0, room)
-  planned.count += taken.length
+  const taken = takeFitting(ops, run.rowsLimit - planned.count)
+  planned.count += taken.filter(isMetered).length
+  await ctx.values.keep(await compareValues(ctx, track, taken))
   const settled = nothingSettled(null)
   for (const {row, target} of taken) {
     const recordId = target === null || isSupposed(target) ? null : target
     const message = target !== null && isSupposed(target) ? `update of the record that row ${rowOf(target)} would make` : kind
     enter({track, settled}, row, 'planned', {attempt: 1, recordId, message, ...(row.lost && {code: 'SENT_BEFORE'})})
     const how = kind === 'create' ? HOW.made : HOW.updated
+    if (track.patching) continue
     settled.kept.push({module: track.module.no, key: row.key, recordId: target ?? supposedOf(row), how, matchKey: row.matchKey})
   }
   settled.leave = () => {
@@ -39,4 +41,14 @@ export const rehearse = async (ctx: Context, track: Track, kind: Kind, ops: Op[]
   return {next: new Map(taken.map(({row}) => [row, 'end'])), unsent: [], ending}
 }
 
-const rowOf = (supposed: string) => supposed.slice(supposed.lastIndexOf('.') + 1)
+const isMetered = ({row}: Op) => row.isMetered !== false
+
+/** In their order, until the next one would be counted and there is no room. */
+const takeFitting = (ops: Op[], room: number): Op[] => {
+  const sorted = ops.toSorted((a, b) => a.row.number - b.row.number)
+  let counted = 0
+  const past = sorted.findIndex(op => isMetered(op) && ++counted > room)
+  return past < 0 ? sorted : sorted.slice(0, past)
+}
+
+export const rowOf = (supposed: string) => supposed.slice(supposed.lastIndexOf('.') + 1)

@@ -13,9 +13,10 @@ import type {Filler, Link, Track} from './track.ts'
 
 export {layTrack, type Track} from './track.ts'
 
-/** 3 is another engine's. */
-export const KINDS = {create: 0, update: 1, again: 2, patch: 4} as const
+/** `replace`: of a row of a subform, with all others of its parent. */
+export const KINDS = {create: 0, update: 1, again: 2, replace: 3, patch: 4} as const
 export type Kind = 'create' | 'update'
+export type Way = Kind | 'replace'
 
 /** One row on its way through one flow. It lives in memory only while it is inside the window. */
 export type Row = {
@@ -35,6 +36,8 @@ export type Row = {
   silences: number
   /** An earlier run of the chain sent a create of this row that nobody answered. */
   lost?: boolean
+  /** Of a create that was lost before this owner came and that nothing unique tells: what was sent then. */
+  sentDigest?: Buffer
   /** A step settled before, which planning may not change any more. */
   decided: {kind: Kind; target: string | null} | null
   /** Its outcome as counted now. */

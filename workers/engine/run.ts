@@ -1,15 +1,15 @@
 import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
+import {openGate} from '../../shared/crm/lanes.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {Snapshot} from '../../shared/flows/snapshot.ts'
 import type {Log} from '../../shared/log.ts'
+import {readSnapshot} from '../../shared/runs/names.ts'
 import {readChainStart} from '../../shared/runs/take.ts'
 import {findStanding} from '../../sql/connectors.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {outcomeNo} from '../../sql/run-log.ts'
-import {findSnapshot} from '../../sql/run-snapshots.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
 import {answerSecondsOf} from './admission.ts'
@@ -17,15 +17,18 @@ import {closeRun} from './close.ts'
 import type {Context, Held, Offline} from './context.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
 import {openExpressions} from './expressions.ts'
-import {holdLease, type Lease} from './lease.ts'
+import {holdLease, type Lease, leaveSecondsOf} from './lease.ts'
 import {openLookups} from './lookups.ts'
 import {indexParents} from './parent-index.ts'
 import {runPass} from './pass.ts'
 import {runPatchPass} from './patch-pass.ts'
 import {layPatching} from './patching.ts'
 import {meaningOf, shutBy} from './patience.ts'
+import {openValueStore} from './plan-values.ts'
 import {layTrack} from './row.ts'
 import {openSettler} from './settler.ts'
+import {isSubform} from './subform-order.ts'
+import {runSubformPass} from './subform-pass.ts'
 import {closeOpenSends} from './takeover.ts'
 
 /** `ended`: nothing is left to do. `held`: another owner has it. `released`: it goes on later, here or elsewhere. */
@@ -46,7 +49,7 @@ export const carryRun = async (
   if (!(await isOpenOrg(db, org))) return 'released'
   const head = await takeLease(db, {run: found.no, owner: `${hostname()}:${process.pid}`, seconds: config.LEASE_SECONDS})
   if (!head) return 'held'
-  const lease = holdLease({db, hot, run: found.no, head, seconds: config.LEASE_SECONDS, log})
+  const lease = holdLease({db, hot, run: found.no, head, seconds: config.LEASE_SECONDS, leaveSeconds: leaveSecondsOf(config), log})
   let orderly = false
   try {
     // Another owner may have moved the run on, or ended it, while its lease was waited for.
@@ -73,6 +76,7 @@ const hold = ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, 
     retried: run.retryChain,
     planned: {count: plannedOf(head)},
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
+    intentInTurn: openGate(1),
     nextBatch: () => batch++,
     signal: AbortSignal.any([lease.lost, drain]),
   }
@@ -113,25 +117,25 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
   const {db, run, lease} = held
   if (run.state === 'closing') return
   if (head.stop) throw new RunStopped(head.stop)
-  const offline = await readSnapshot(held)
+  const offline = await readOffline(held)
   const tracks = offline.snapshot.flows.map(flow => layTrack(flow, offline.snapshot))
   const shut = shutBy(await findStanding(db, run.no), run)
   if (shut) throw shut
   if (!(await beginRun(db, {no: run.no, fence: lease.fence}))) throw new LeaseLost('Another owner took the run')
   const connection = await connect(offline, crm)
   const slots = budget.open(connection.connector, run.no)
-  const expressions = openExpressions()
-  const ctx = {...offline, connection, slots, expressions, lookups: openLookups()}
+  const expressions = openExpressions(run)
+  const ctx = {...offline, connection, slots, expressions, lookups: openLookups(), values: openValueStore(offline)}
   try {
     await indexParents(ctx, tracks)
     const cursors = await listCursors(db, run.no)
     for (const track of tracks) {
       const {lowWater, done} = cursors.find(({flow}) => flow === track.no)!
       if (done) continue
-      await runPass(ctx, track, lowWater)
+      await (isSubform(track) ? runSubformPass(ctx, track, lowWater) : runPass(ctx, track, lowWater))
       await finishFlow(db, {run: run.no, flow: track.no})
     }
-    if (!run.dryRun) await patchRows(ctx)
+    await patchRows(ctx)
   } finally {
     await Promise.all([slots.close(), expressions.close()])
   }
@@ -143,10 +147,17 @@ const patchRows = async (ctx: Context) => {
   for (const track of flows.flatMap(flow => layPatching(flow, ctx.snapshot) ?? [])) await runPatchPass(ctx, track)
 }
 
-const readSnapshot = async (held: Held): Promise<Offline> => {
+const readOffline = async (held: Held): Promise<Offline> => {
   const {db, run} = held
-  const stored = await findSnapshot(db, run.snapshotNo!)
-  return {...held, chainStart: await readChainStart(db, run.no), snapshot: Snapshot.parse(stored!.document)}
+  const snapshot = await readSnapshot(db, run.snapshotNo!).catch(leaveToNewer)
+  return {...held, chainStart: await readChainStart(db, run.no), snapshot}
+}
+
+/** While builds change, both work on the same runs: what this one cannot read yet is not a run that fails. */
+const leaveToNewer = (error: unknown): never => {
+  if (!(error instanceof Refusal)) throw error
+  if (error.code !== 'FROM_FUTURE') throw new Error(error.message, {cause: error})
+  throw new RunPaused('FROM_FUTURE', 'A newer version of this service started this run, and carries it on: update the workers', 30)
 }
 
 const fruitless = () =>

@@ -10,9 +10,11 @@ import {RunPaused} from './ending.ts'
 import {atPoint} from './fault-point.ts'
 import {judgePatch} from './patch-verdict.ts'
 import {backOffMs, meaningOf, spent} from './patience.ts'
-import type {Kind, Row, Track} from './row.ts'
+import type {Row, Track, Way} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {holdSlot, type Slot} from './slots.ts'
+import {countRecords, replaceRows} from './subform-send.ts'
+import {isFresh, judgeReplaced} from './subform-verdict.ts'
 import {type Candidate, judgeTakes, type Take} from './take.ts'
 import {judgeAnswer, type Next, type Op, takeCandidate} from './verdict.ts'
 
@@ -31,15 +33,19 @@ type Answered = Answers | {unsent: Error | null}
 const longestWaitMs = 10_000
 const mostTries = 10
 
-/** `leave`: of each row as its end is written. `heard`: of each batch whether the CRM said anything of it. */
-type Told = {leave(row: Row): void; heard(anything: boolean): void}
+/**
+ * `leave`: of each row as its end is written, or that its end is looked for. `heard`: of each batch whether the CRM said anything of it.
+ * `leaving`: of one that is about to be sent.
+ */
+type Told = {leave(row: Row): void; heard(anything: boolean): void; leaving(): void}
 
 /** The life of one batch: slot, intent, request, slot back, settlement. */
-export const sendBatch = async (ctx: Context, track: Track, kind: Kind, ops: Op[], on: Beside & Told): Promise<Sent> => {
-  const slot = await holdSlot(ops.length > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
+export const sendBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[], on: Beside & Told): Promise<Sent> => {
+  const slot = await holdSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
     const admitted = await admitOps(ctx, track, kind, ops, slot, on)
     atPoint('after_intent')
+    on.leaving()
     const answered = await transmit(ctx, track, kind, admitted, slot)
     slot.give()
     atPoint('after_send')
@@ -60,10 +66,10 @@ const isHeard = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer.c
 type Admitted = {batch: number; ops: Op[]; since: number}
 
 /** Sends, and waits and sends again while the CRM says that nothing was done and asks to come back soon. */
-const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, since}: Admitted, slot: Slot): Promise<Answered> => {
+const transmit = async (ctx: Context, track: Track, kind: Way, {batch, ops, since}: Admitted, slot: Slot): Promise<Answered> => {
   let intendedAt = since
   for (let tried = 1; ; tried++) {
-    const last = lastCheck(ctx, intendedAt)
+    const last = lastCheck(ctx, intendedAt, ops)
     if (!last.mayLeave()) return {unsent: null}
     const written = await write(ctx, track, kind, ops, last.mayLeave).catch(notSent)
     if (written instanceof Error) return {unsent: written}
@@ -88,8 +94,11 @@ const transmit = async (ctx: Context, track: Track, kind: Kind, {batch, ops, sin
 }
 
 /** `mayLeave` is asked once more as the request leaves: renewing the access and connecting take their time. */
-const write = ({connection, lease}: Context, {module}: Track, kind: Kind, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
+const write = (ctx: Context, track: Track, kind: Way, ops: Op[], mayLeave: () => boolean): Promise<WriteAnswer> => {
+  const {connection, lease} = ctx
+  const {module} = track
   const options = {signal: lease.lost, mayLeave}
+  if (kind === 'replace') return replaceRows(ctx, track, ops, options)
   return kind === 'create'
     ? connection.createRecords(
         module.apiName,
@@ -103,10 +112,10 @@ const write = ({connection, lease}: Context, {module}: Track, kind: Kind, ops: O
       )
 }
 
-const lastCheck = ({lease}: Context, intendedAt: number) => {
+const lastCheck = ({lease}: Context, intendedAt: number, ops: Op[]) => {
   let isTooLate = false
   const mayLeave = () => {
-    isTooLate = !lease.maySend(intendedAt)
+    isTooLate = !lease.maySend(intendedAt) || !ops.every(({unit}) => !unit || isFresh(unit))
     return !isTooLate
   }
   return {mayLeave, isTooLate: () => isTooLate}
@@ -145,7 +154,7 @@ const putBack = (ctx: Context, track: Track, batch: number, ops: Op[]) =>
 const settleAnswers = async (
   ctx: Context,
   track: Track,
-  kind: Kind,
+  kind: Way,
   {batch, ops}: Admitted,
   {answers, clockOffsetMs}: Answers,
   leave: (row: Row) => void,
@@ -160,11 +169,13 @@ const settleAnswers = async (
   for (const [at, op] of ops.entries()) {
     const answer = answers[at]!
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
-    const sent = {track, kind, settled}
-    next.set(op.row, track.patching ? judgePatch(sent, op, answer) : judgeAnswer(sent, op, answer, takes.get(op.row)))
+    const sent = {track, settled}
+    if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
+    else if (track.patching) next.set(op.row, judgePatch(sent, op, answer))
+    else next.set(op.row, judgeAnswer({...sent, kind}, op, answer, takes.get(op.row)))
   }
   settled.leave = () => {
-    for (const [row, step] of next) if (step === 'end') leave(row)
+    for (const [row, step] of next) if (step === 'end' || step === 'wait') leave(row)
   }
   atPoint('before_settle')
   ctx.lease.lost.throwIfAborted()

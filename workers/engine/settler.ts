@@ -23,6 +23,8 @@ export type Settled = {
   /** Rows that wait for a person. */
   asked: Asking[]
   counts: Map<number, number>
+  /** False for what an earlier owner left in flight: telling it is no sign that this one gets further. */
+  isProgress: boolean
   leave(): void
 }
 
@@ -36,6 +38,7 @@ export const nothingSettled = (batch: number | null): Settled => ({
   patched: [],
   asked: [],
   counts: new Map(),
+  isProgress: true,
   leave: () => {},
 })
 
@@ -126,6 +129,7 @@ const merge = (
     closed: parts.flatMap(({closed}) => closed),
     patched: parts.flatMap(({patched}) => patched),
     counts,
+    isProgress: parts.some(({isProgress}) => isProgress),
     leaseSeconds,
     answerSeconds,
     ...at,

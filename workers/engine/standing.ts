@@ -37,7 +37,7 @@ export const findTheirs = async (
 
 /**
  * A row with an open question keeps the step it was sent for: matched again, it would find its own lost record. A create is sent again
- * only where the CRM would tell its record by the same unique values; otherwise the question stays open, and so does the row's end.
+ * where the CRM would tell its record by the same unique values; one without any is looked for first, by what was sent (`sentDigest`).
  * Attempts and silences count within one run, as its meter does.
  */
 export const resume = (
@@ -54,9 +54,9 @@ export const resume = (
   const unknown = (code: string, message: string): Standing => ({row, outcome: 'unanswered', recordId: question.target, code, message})
   const isCreate = question.kind === KINDS.create
   if (!isRow(composed)) return isCreate ? unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`) : composed
-  if (isCreate && !question.witness)
+  if (isCreate && !question.witness && (run.dryRun || question.digest === null))
     return unknown('SENT_BEFORE', `${SENT_BEFORE}, and no unique value of the row tells its record: look for it in the CRM`)
-  if (isCreate && question.digest !== null && !witnessOf(track, composed)?.equals(question.digest))
+  if (isCreate && question.witness && question.digest !== null && !witnessOf(track, composed)?.equals(question.digest))
     return unknown(
       'PAYLOAD_CHANGED',
       `${SENT_BEFORE}, under other unique values: set the mappings back and retry, or look for it in the CRM`,
@@ -67,7 +67,8 @@ export const resume = (
     ...row,
     open: true,
     lost: isCreate && !isOurs,
-    silences: again || !isOurs ? 0 : 1,
+    silences: again || !isOurs ? 0 : Math.max(1, isCreate && !question.witness ? attempt : 1),
+    ...(isCreate && !question.witness && {sentDigest: question.digest!}),
     decided: again ? null : {kind: isCreate ? 'create' : 'update', target: question.target},
   }
 }

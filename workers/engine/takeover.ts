@@ -29,7 +29,7 @@ const tell = async (ctx: Held, send: Send, places: number[], batch: number | nul
   const {run, chain} = ctx
   const open = await listOpenKinds(ctx.db, {run: run.no, chain, module, keys: places.map(at => keys[at]!)})
   const counted = new Map(open.map(({key, kind}) => [key, countedAs(kind)]))
-  const settled = nothingSettled(batch)
+  const settled = {...nothingSettled(batch), isProgress: false}
   for (const at of places) {
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
     const row = {key, number, counted: counted.get(key) ?? null}
@@ -51,7 +51,7 @@ const tellEach = async (ctx: Held, send: Send, places: number[], why: unknown): 
     await tell(ctx, send, [at], null).catch(() => untold.push(send.numbers[at]!))
   }
   lease.lost.throwIfAborted()
-  if (untold.length === 0) await ctx.settler.settle(nothingSettled(send.batch))
+  if (untold.length === 0) await ctx.settler.settle({...nothingSettled(send.batch), isProgress: false})
   else log.error({err: why, batch: send.batch, rows: untold}, 'rows in flight that cannot be told')
   return places.length - untold.length
 }

@@ -3,6 +3,7 @@ import type {SnapshotLookup} from '../../shared/flows/lookups.ts'
 import {splitMappings} from '../../shared/flows/patch.ts'
 import {rulesOf} from '../../shared/flows/rules.ts'
 import type {Snapshot, SnapshotFlow, SnapshotModule, SnapshotSource} from '../../shared/flows/snapshot.ts'
+import {parentOf} from '../../shared/flows/subform.ts'
 import type {Rules} from '../../shared/flows/value.ts'
 import {layParent, type ParentLink} from './parents.ts'
 import type {Patching} from './patching.ts'
@@ -43,6 +44,8 @@ export type Track = {
   onOne: 'update' | 'skip' | 'create'
   onMany: 'ask' | 'first' | 'skip'
   parent?: ParentLink | null
+  /** Its rows are rows of a subform: the link to the parents, the field of theirs that holds the rows, and the parents' own module. */
+  subform?: {link: ParentLink; field: string; module: string} | null
   /** Whether records it only met are kept too: rows of another flow, or of a later step, need them. */
   isNeeded?: boolean
   /** Of a flow's second track. */
@@ -72,9 +75,16 @@ export const layTrack = (laid: SnapshotFlow, frozen: Frozen): Track => {
     uniqueFields: fillers.map(({field}) => field).filter(({unique}) => unique),
     onOne: flow.match?.onOne ?? 'create',
     onMany: flow.match?.onMany ?? 'skip',
-    parent: layParent(laid, {sources, flows}),
-    isNeeded: patched.length > 0 || flows.some(one => one.flow.parent?.flow === flow.id),
+    ...layKin(laid, frozen),
+    isNeeded: patched.length > 0 || flows.some(one => parentOf(one.flow)?.flow === flow.id),
   }
+}
+
+const layKin = (laid: SnapshotFlow, {sources, modules, flows = []}: Frozen): Pick<Track, 'parent' | 'subform'> => {
+  const link = layParent(laid, {sources, flows})
+  if (!laid.flow.subform || !link) return {parent: link}
+  const {apiName: module} = modules.find(({no}) => no === link.flow.moduleNo)!
+  return {parent: null, subform: {link, field: laid.flow.subform.field, module}}
 }
 
 const layFiller = (

@@ -2,14 +2,16 @@ import type {RecordAnswer} from '../../shared/crm/crm.ts'
 import {type CrmProblem, errorsOf, sayProblem} from '../../shared/crm/error.ts'
 import {HOW} from '../../sql/chain-rows.ts'
 import {countAt, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
-import {witnessOf} from './digest.ts'
-import {KINDS, type Kind, type Row, type Track} from './row.ts'
+import {sentDigestOf} from './digest.ts'
+import {KINDS, type Kind, type Row, type Track, type Way} from './row.ts'
 import type {Settled} from './settler.ts'
+import type {Unit} from './subform-verdict.ts'
 import type {Take} from './take.ts'
 
-export type Op = {row: Row; target: string | null}
-/** Where a row goes next: it is done, it is sent again as it is, or it is planned afresh. */
-export type Next = 'end' | 'again' | 'replan'
+/** `unit`: the record whose rows it replaces with others, where it does. */
+export type Op = {row: Row; target: string | null; unit?: Unit}
+/** Where a row goes next: it is done, it is sent again as it is, it is looked for at the CRM first, or it is planned afresh. */
+export type Next = 'end' | 'again' | 'wait' | 'replan'
 
 /** A create or update nobody answers is sent at most so often in one go. */
 export const mostSilences = 3
@@ -41,7 +43,7 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
 }
 
 /** Rows whose create was lost and which the CRM now calls a duplicate of one record. */
-export const takeCandidate = (kind: Kind, {row}: Op, answer: RecordAnswer): string | null =>
+export const takeCandidate = (kind: Way, {row}: Op, answer: RecordAnswer): string | null =>
   kind === 'create' && (row.silences > 0 || row.lost) && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
 
 /** A refusal after silence proves nothing: whoever reads this run alone is told of what an earlier one did not hear. */
@@ -60,6 +62,7 @@ const WHY = {
 const succeed = (sent: Sent, {row}: Op, recordId: string): Next => {
   const created = sent.kind === 'create'
   note(sent, row, created ? 'created' : 'updated', {recordId})
+  if (created && !row.witness && (row.silences > 0 || row.lost)) noteTwice(sent, row, recordId)
   keep(sent, row, recordId, created ? HOW.made : HOW.updated)
   close(sent, row)
   return 'end'
@@ -81,9 +84,15 @@ const hearNothing = (sent: Sent, op: Op, crm: CrmProblem): Next => {
   row.silences++
   row.decided = {kind: sent.kind, target: op.target}
   note(sent, row, 'unanswered', {recordId: op.target, code: crm.code, message: sayProblem(crm)})
-  open(sent, op, KINDS[sent.kind])
-  return (sent.kind === 'update' || row.witness) && row.silences < mostSilences ? 'again' : 'end'
+  open(sent, op, KINDS[sent.kind], isDone(crm) ? unreadableSeconds : null)
+  if (sent.kind === 'create' && !row.witness) return 'wait'
+  return row.silences < mostSilences ? 'again' : 'end'
 }
+
+/** The CRM said that it was done, though not what. Behind a 502 or a 504 it may still be at work. */
+const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && status < 300
+
+const unreadableSeconds = 10
 
 /** A lost create's record may be there, and cannot be looked at just now: the question stays open. */
 const putOff = (sent: Sent, op: Op, code: string, crm: CrmProblem): Next => {
@@ -113,7 +122,7 @@ const nameOf = ({track}: Sent, {key}: Row) => ({module: track.module.no, key})
 const keep = (sent: Sent, row: Row, recordId: string, how: number) =>
   sent.settled.kept.push({...nameOf(sent, row), recordId, how, matchKey: row.matchKey})
 
-const open = (sent: Sent, {row, target}: Op, kind: number) => {
+const open = (sent: Sent, {row, target}: Op, kind: number, doneSeconds: number | null = null) => {
   row.open = true
   sent.settled.opened.push({
     ...nameOf(sent, row),
@@ -122,8 +131,9 @@ const open = (sent: Sent, {row, target}: Op, kind: number) => {
     kind,
     target,
     witness: row.witness,
-    digest: kind === KINDS.create ? witnessOf(sent.track, row) : null,
+    digest: kind === KINDS.create ? sentDigestOf(sent.track, row) : null,
     attempt: row.attempt,
+    doneSeconds,
   })
 }
 
@@ -131,6 +141,13 @@ const close = (sent: Sent, row: Row) => {
   if (row.open) sent.settled.closed.push(nameOf(sent, row))
   row.open = false
 }
+
+/** Nothing unique went with the create that was lost, so it may have made another record. */
+const noteTwice = ({track, settled}: Sent, {key, number}: Row, recordId: string) =>
+  settled.log.push({
+    ...{key, flow: track.no, number, module: track.module.no, phase: PHASES.indexOf('write'), target: null, attempt: 0, recordId},
+    ...{outcome: outcomeNo('made_after_no_answer'), code: null, message: null},
+  })
 
 type Said = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
 

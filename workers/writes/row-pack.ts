@@ -1,11 +1,11 @@
 import {type Connection, CrmError} from '../../shared/crm/crm.ts'
-import {sayProblem} from '../../shared/crm/error.ts'
+import {type CrmProblem, sayProblem} from '../../shared/crm/error.ts'
 import {elementsAtOnce} from '../../shared/crm/subforms.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {Unit} from '../../shared/writes/admit.ts'
 import type {ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
 import type {Pool} from '../../sql/database.ts'
-import {holdParent} from '../../sql/replacements.ts'
+import {holdParents} from '../../sql/replacements.ts'
 import {findHead, listFreshKeys} from '../../sql/run-heads.ts'
 import type {ItemResult, Write} from '../../sql/writes.ts'
 import {notSent, refusedUnsent, soonMs, underWay} from './send.ts'
@@ -71,8 +71,8 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
 
 /** Before it is read, so that what is read is what is there as it is written. Null where the parent is ours. */
 const hold = async ({db, write, connection, holdSeconds}: Desk, {at, parentId}: ParentItem): Promise<ItemResult | null> => {
-  const {isHeld, leftMs} = await holdParent(db, connection.connector, {write: write.id, parent: parentId, seconds: holdSeconds})
-  return isHeld ? null : underWay(at, leftMs ?? soonMs)
+  const [held] = await holdParents(db, connection.connector, {holder: {write: write.id}, parents: [parentId], seconds: holdSeconds})
+  return held!.isHeld ? null : underWay(at, held!.leftMs ?? soonMs)
 }
 
 /** Null where the run has stopped. */
@@ -99,7 +99,7 @@ const readParent = async (desk: Desk, parent: ParentItem, fresh: number): Promis
   if (made && fresh === rows.length) return []
   try {
     const ids = await readIds(desk, parentId)
-    if (!ids) return notSent(at, {code: 'NOT_FOUND', error: 'The CRM has no such parent: nothing was written'})
+    if (!ids) return notSent(at, noParent)
     return ids.length + rows.length > elementsAtOnce ? notSent(at, tooMany(ids.length, rows.length)) : ids
   } catch (error) {
     if (error instanceof CrmError) return {at, result: unread(error), again: true}
@@ -111,12 +111,14 @@ const readParent = async (desk: Desk, parent: ParentItem, fresh: number): Promis
 const readIds = async ({connection, request: {module, field, child}, signal}: Desk, id: string) =>
   connection.isRecordId(id) ? connection.readRowIds(module, id, {field, child}, {signal}) : null
 
-const unread = ({crm}: CrmError) => ({
-  ...{ok: false, written: false, crm},
-  error: `The rows it holds could not be read, so nothing was written. ${sayProblem(crm)}`,
-})
+const unread = ({crm}: CrmError) => ({ok: false, written: false, crm, error: sayUnread(crm)})
 
-const tooMany = (goes: number, comes: number) => ({
+export const sayUnread = (crm: CrmProblem) => `The rows it holds could not be read, so nothing was written. ${sayProblem(crm)}`
+
+export const noParent = {code: 'NOT_FOUND', error: 'The CRM has no such parent: nothing was written'}
+
+/** The CRM's limit on one request, told of one parent. */
+export const tooMany = (goes: number, comes: number) => ({
   code: 'BATCH_SIZE',
   error: `The CRM takes ${elementsAtOnce} rows in one request, those to be removed among them, and of this parent ${goes} or more would go and ${comes} come. Nothing was written: remove rows of it at the CRM first`,
 })

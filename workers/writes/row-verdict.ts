@@ -17,17 +17,25 @@ export const judgeParent = ({at, parent, rows}: AdmittedUnit, answer: RecordAnsw
     return every(rows, {outcome: 'unanswered', ...said, mayGoOn: mayGoOn(crm)}, failed)
   }
   const code = crm.code ?? `HTTP_${crm.status}`
-  const culprit = rows[placeOf(crm) - deleted]
-  const message = (key: string) =>
-    culprit && culprit.key !== key ? `Row ${culprit.key} of the same parent: ${sayProblem(crm)}` : sayProblem(crm)
+  const message = sayRefused(
+    crm,
+    rows.map(({key}) => key),
+    deleted,
+  )
   return {ends: rows.map(({key}) => ({outcome: 'refused', code, message: message(key)})), results: [failed]}
+}
+
+/** By row key. The CRM refuses a parent for one of its rows, and the others are told which. `deleted`: how many rows it held. */
+export const sayRefused = (crm: CrmProblem, keys: string[], deleted: number) => {
+  const culprit = keys[placeOf(crm) - deleted]
+  return (key: string) => (culprit && culprit !== key ? `Row ${culprit} of the same parent: ${sayProblem(crm)}` : sayProblem(crm))
 }
 
 /**
  * No status came at all, or a gateway's that has given up waiting: the rows may be replaced at any moment yet. Any other answer, an error of
  * the CRM's own too, says that it is through with the call.
  */
-const mayGoOn = ({status}: CrmProblem) => status === null || status === 504
+export const mayGoOn = ({status}: CrmProblem) => status === null || status === 504
 
 /** Nothing was asked of the CRM. Without a result the parent may be tried once more. */
 export const unsent = (rows: AdmittedUnit['rows'], result?: ItemResult): Answered => every(rows, {outcome: 'unsent'}, result)

@@ -8,7 +8,7 @@ import type {AdmittedUnit} from '../../shared/writes/admit.ts'
 import {type ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
 import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
-import {releaseWrite} from '../../sql/replacements.ts'
+import {releaseAll} from '../../sql/replacements.ts'
 import {dropRequest, findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
 import {type Work, worker} from '../worker.ts'
 import {type Desk, gatherPack, isShutting, type Pack} from './row-pack.ts'
@@ -56,7 +56,7 @@ const replaceAll = async (work: Work, write: Write, request: RowsRequest) => {
       left = rest
     }
   } finally {
-    await releaseWrite(work.db, write.id).catch(err => work.log.warn({err}, 'parents left to expire'))
+    await releaseAll(work.db, {write: write.id}).catch(err => work.log.warn({err}, 'parents left to expire'))
     await task.slots.close()
   }
 }

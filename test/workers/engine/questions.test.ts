@@ -11,11 +11,13 @@ test.before(async () => {
 })
 test.after.always(() => here?.close())
 
+type Asked = {number: number; kind?: number; witness?: boolean; flow?: number; digest?: Buffer; ended?: boolean}
+
 /** A run with a question about each of these rows. */
-const ask = async (rows: {number: number; kind?: number; witness?: boolean; flow?: number}[]) => {
+const ask = async (rows: Asked[]) => {
   const begun = await beginRun(here)
-  const opened = rows.map(({number, kind = KINDS.update, witness = true, flow = 1}) => ({
-    ...{module: flow, key: `f.${number}`, flow, number, kind, target: `r${number}`, witness, attempt: 2},
+  const opened = rows.map(({number, kind = KINDS.update, witness = true, flow = 1, ...more}) => ({
+    ...{module: flow, key: `f.${number}`, flow, number, kind, target: `r${number}`, witness, attempt: 2, ...more},
   }))
   await settle(here.hot, settlement(begun, 1, {opened}))
   return {db: here.db, run: {no: begun.run}, chain: begun.run, retried: null} as unknown as Parameters<typeof openQuestions>[0]
@@ -44,16 +46,19 @@ test('what is open of the rows is found chunk by chunk, page by page, each once'
   )
 })
 
-test('a create without a witness is not asked about again, and another flow has its own', async t => {
+test('what its run is done with is not asked about again, nor a create of which nobody knows what was sent; another flow has its own', async t => {
   const ctx = await ask([
     {number: 1, kind: KINDS.create, witness: false},
     {number: 2, kind: KINDS.create, witness: true},
     {number: 3, kind: KINDS.again, witness: false},
     {number: 4, flow: 2},
+    {number: 5, kind: KINDS.create, witness: false, digest: Buffer.from('sent')},
+    {number: 6, kind: KINDS.create, witness: false, digest: Buffer.from('sent'), ended: true},
   ])
-  t.deepEqual([...(await openQuestions(ctx, {no: 1}).upTo(10)).keys()], [2, 3])
+  t.deepEqual([...(await openQuestions(ctx, {no: 1}).upTo(10)).keys()], [2, 3, 5])
+  t.deepEqual([...(await openQuestions({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
   t.deepEqual(
     [...(await openQuestions(ctx, {no: 2}).upTo(10)).values()],
-    [{run: ctx.run.no, number: 4, kind: KINDS.update, target: 'r4', witness: true, digest: null, attempt: 2}],
+    [{run: ctx.run.no, number: 4, kind: KINDS.update, target: 'r4', witness: true, digest: null, attempt: 2, ended: false}],
   )
 })

@@ -30,7 +30,7 @@ const own = async (t: ExecutionContext) => {
   const {run, head} = begun
   const hot = openHot(proxy.url, {connections: 3})
   const {db} = here
-  const lease = holdLease({db, hot, run, head, seconds: 60, log})
+  const lease = holdLease({db, hot, run, head, seconds: 60, leaveSeconds: 5, log})
   t.teardown(async () => {
     await lease.release(true)
     await hot.end()

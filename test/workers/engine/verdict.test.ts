@@ -68,10 +68,10 @@ test('a refusal without a code carries its status', t => {
   t.deepEqual(judge(row(1), 'create', [refused({code: null, status: 413})]).log, [['refused', 1, 'HTTP_413', null]])
 })
 
-test('a create nobody answered is sent again where a unique field tells it, and not otherwise', t => {
+test('a create nobody answered is sent again where a unique field tells it, and looked for otherwise', t => {
   t.deepEqual(judge(row(1, {witness: true}), 'create', [silence]).next, ['again'])
   const {next, settled} = judge(row(1), 'create', [silence])
-  t.deepEqual(next, ['end'])
+  t.deepEqual(next, ['wait'])
   t.deepEqual([settled.opened.length, settled.released.length], [1, 0], 'an open question, and still counted')
 })
 

@@ -1,0 +1,17 @@
+import type {Db} from '../../sql/database.ts'
+import {type Code, Refusal} from '../errors.ts'
+import {findPlanWith} from './refusal.ts'
+import {readStanding} from './standing.ts'
+
+/** What some plans have and others do not, and what whoever has it not is told. */
+const FEATURES = {
+  helper_libraries: {code: 'FEATURE_HELPER_LIBRARIES', says: 'Publishing helper libraries is not part of this plan: change to one that has it'},
+} as const satisfies Record<string, {code: Code; says: string}>
+export type Feature = keyof typeof FEATURES
+
+export const assertFeature = async (db: Db, org: string, feature: Feature): Promise<void> => {
+  const standing = await readStanding(db, org)
+  if (standing.plan.features.includes(feature)) return
+  const {code, says} = FEATURES[feature]
+  throw new Refusal(code, says, {lift: await findPlanWith(db, standing, feature)})
+}

@@ -1,0 +1,61 @@
+import {createServer, type IncomingMessage, request, type ServerResponse} from 'node:http'
+import {parseArgs} from 'node:util'
+import {openServer} from '../simulators/crm/server.ts'
+import {createStandIn} from '../simulators/crm/stand-in.ts'
+
+/**
+ * A CRM that does nothing: it says at once that every record of a write was made, and looks at none of them. Everything else (consent,
+ * tokens, metadata) is the stand-in's answer.
+ */
+const {port} = parseArgs({options: {port: {type: 'string', default: '0'}}}).values
+const standIn = createStandIn({journal: {limit: 0}, switches: {credits: false}}, () => {})
+await openServer(standIn, {port: 0, control: false, keepAliveMs: 65_000})
+const standInUrl = standIn.world.baseUrl
+const server = createServer((incoming, outgoing) => {
+  const isWrite = incoming.method === 'POST' && /^\/crm\/v8\/[A-Z]\w*$/.test(incoming.url!)
+  if (isWrite) answerWrite(incoming, outgoing)
+  else passOn(incoming, outgoing)
+})
+server.keepAliveTimeout = 65_000
+server.listen(Number(port), '127.0.0.1', () => {
+  standIn.world.baseUrl = `http://127.0.0.1:${port}`
+})
+
+const recordsPerCall = 100
+let records = 4_400_000_000_000
+
+const answerWrite = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+  // Short calls are the last of a file: only they are looked into.
+  const pieces: Buffer[] = []
+  incoming.on('data', piece => pieces.push(piece))
+  incoming.on('end', () => {
+    const text = answerTo(countIn(Buffer.concat(pieces)))
+    outgoing.writeHead(201, {'content-type': 'application/json;charset=UTF-8', 'content-length': text.length})
+    outgoing.end(text)
+  })
+}
+
+/** A record's own values hold no such text. */
+const countIn = (body: Buffer) => {
+  let count = 0
+  for (let at = body.indexOf('"Account_Number":'); at >= 0; at = body.indexOf('"Account_Number":', at + 17)) count++
+  return Math.min(count, recordsPerCall)
+}
+
+const answerTo = (count: number) => {
+  const items = Array.from(
+    {length: count},
+    () => `{"code":"SUCCESS","details":{"id":"${++records}"},"message":"record added","status":"success"}`,
+  )
+  return `{"data":[${items.join(',')}]}`
+}
+
+const passOn = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+  const {method, url, headers} = incoming
+  const passed = request(`${standInUrl}${url}`, {method, headers}, answer => {
+    outgoing.writeHead(answer.statusCode!, answer.headers)
+    answer.pipe(outgoing)
+  })
+  passed.on('error', () => outgoing.destroy())
+  incoming.pipe(passed)
+}

@@ -1,0 +1,48 @@
+import {spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {cp, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {text} from 'node:stream/consumers'
+import {fileURLToPath} from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+/** Not of the source, or too large to be copied. */
+const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modules'
+
+/** One place of the source, and what stands there instead. */
+export type Change = {file: string; from: string; to: string}
+
+/**
+ * What `npm run faults` counts in a copy of the source that is changed in these places. A text that does not stand in its file
+ * exactly once is an error: the mutant would be another one than was meant. Needs `DATABASE_URL`, as every test does.
+ */
+export const countFaultsOf = async (changes: Change[], asked: string[]): Promise<Record<string, number>> => {
+  const directory = await mkdtemp(join(tmpdir(), 'lading-mutant-'))
+  try {
+    const parts = (await readdir(root)).filter(name => !isLeftOut(name))
+    await Promise.all(parts.map(part => cp(join(root, part), join(directory, part), {recursive: true})))
+    await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
+    for (const change of changes) await apply(directory, change)
+    const child = spawn(process.execPath, ['test/faults/faults.ts', '--json', ...asked], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [said, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+    if (!said.startsWith('{')) throw new Error(`The mutant did not come to its end: ${errors}`)
+    return JSON.parse(said)
+  } finally {
+    await rm(directory, {recursive: true})
+  }
+}
+
+const apply = async (directory: string, {file, from, to}: Change) => {
+  const path = join(directory, file)
+  const source = await readFile(path, 'utf8')
+  const found = source.split(from).length - 1
+  if (found !== 1) throw new Error(`${file} has ${found} times what the mutant changes: ${from}`)
+  await writeFile(
+    path,
+    source.replace(from, () => to),
+  )
+}

@@ -1,0 +1,23 @@
+import {mkdir, rm, writeFile} from 'node:fs/promises'
+import {dirname, join} from 'node:path'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import type {Deployment} from '../deployment.ts'
+import {until} from '../until.ts'
+
+/** The run's records cannot be moved to storage: what would be their folder is a file. Answers how the storage is mended, and the records moved. */
+export const breakStorage = async ({config, db}: Deployment, {org, run}: {org: string; run: string}) => {
+  const folder = join(config.STORAGE_DIR, org, 'runs', run)
+  await mkdir(dirname(folder), {recursive: true})
+  await writeFile(folder, '')
+  return async () => {
+    await rm(folder)
+    await until(
+      async () => {
+        await db.query(sql.unsafe`update runs set archive_after = null where id = ${run} and not archived`)
+        return db.oneFirst(sql.type(z.object({archived: z.boolean()}))`select archived from runs where id = ${run}`)
+      },
+      archived => archived,
+    )
+  }
+}

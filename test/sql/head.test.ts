@@ -1,0 +1,35 @@
+import test from 'ava'
+import {z} from 'zod'
+import {readConfig} from '../../shared/config.ts'
+import {sql} from '../../sql/database.ts'
+import {lockHead, takeLease} from '../../sql/run-heads.ts'
+import {beginRun, expireLease, openLedger} from '../running.ts'
+import {until} from '../until.ts'
+
+let here: Awaited<ReturnType<typeof openLedger>>
+test.before(async () => {
+  here = await openLedger('head')
+})
+test.after.always(() => here?.close())
+
+test('an owner that falls asleep while it holds the head does not hold it for long', async t => {
+  const {run, fence} = await beginRun(here)
+  const Setting = sql.type(z.object({ms: z.number()}))
+  const inDefault = await here.db.oneFirst(Setting`
+    select setting::int as ms from pg_settings where name = 'idle_in_transaction_session_timeout'`)
+  t.true(inDefault > 0 && inDefault <= 2 * readConfig({}).LEASE_SECONDS * 1000)
+  const asleep = here.db.transaction(async tx => {
+    // Ten seconds are long for a test.
+    await tx.query(sql.unsafe`set local idle_in_transaction_session_timeout = 200`)
+    await lockHead(tx, {run, fence})
+    await new Promise(() => {})
+  })
+  const ended = t.throwsAsync(asleep)
+  await until(
+    () => here.db.exists(sql.type(z.object({}))`select from pg_locks where mode = 'RowShareLock' and relation = 'run_heads'::regclass`),
+    Boolean,
+  )
+  await expireLease(here, run)
+  t.is((await takeLease(here.db, {run, owner: 'next', seconds: 60}))?.fence, fence + 1)
+  await ended
+})

@@ -1,0 +1,32 @@
+import {type ChildProcess, spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {readFileSync} from 'node:fs'
+import {fileURLToPath} from 'node:url'
+import type {Config} from '../shared/config.ts'
+import {readProcfile} from './stack/procfile.ts'
+
+const entry = fileURLToPath(new URL('../workers/start.ts', import.meta.url))
+const lines = readProcfile(readFileSync(new URL('../Procfile', import.meta.url), 'utf8'))
+
+/** What the Procfile gives the process of the first name. */
+const flagsOf = ([name]: string[]) => lines.find(line => line.name === name)?.command.filter(word => word.startsWith('--')) ?? []
+
+/** A worker process of its own, as the Procfile starts it: to be killed, stopped and asked to leave. Its log is its stdout where a `LOG_LEVEL` is given. */
+export const startWorker = (config: Config, environment: Record<string, string> = {}, names = ['imports']): ChildProcess => {
+  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = config
+  return spawn(process.execPath, [...flagsOf(names), entry, ...names], {
+    stdio: ['ignore', environment.LOG_LEVEL ? 'pipe' : 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      ...{NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!},
+      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), DRAIN_SECONDS: '5', ...environment},
+    },
+  })
+}
+
+export const endWorker = async (worker: ChildProcess) => {
+  if (worker.exitCode !== null || worker.signalCode !== null) return
+  worker.kill('SIGCONT')
+  worker.kill('SIGKILL')
+  await once(worker, 'exit')
+}

@@ -1,0 +1,81 @@
+import test from 'ava'
+import {sql} from '../../sql/database.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded, untilRun} from '../importing.ts'
+import {assertAccounted} from '../oracle.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+/** Runs that this worker cannot carry on and another can, now or later. */
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
+  org = await openOrg(here)
+})
+
+const startWorker = openWorkers(() => here.config)
+
+const rows = 20
+
+const begin = async (prefix: string, flow: object = accounts) => {
+  const {path} = await prepareImport(org, {csv: accountRows(rows, prefix), flow})
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return {id: run.id as string, path, runPath: `${path}/runs/${run.id as string}`}
+}
+
+const assertWritten = async (t: {deepEqual(a: unknown, b: unknown): void}, {path, runPath}: {path: string; runPath: string}) => {
+  const run = await untilEnded(org.call, runPath)
+  const {outcomes} = await assertAccounted(here, {org, path, run, rows})
+  t.deepEqual(outcomes, {created: rows})
+}
+
+/** The run's snapshot as another build would have frozen it. */
+const refreeze = async (id: string, format: number, document: ReturnType<typeof sql.fragment>) => {
+  await here.db.query(sql.unsafe`
+    with frozen as (
+      insert into run_snapshots (format, document)
+      select ${format}, ${document} from run_snapshots s join runs using (snapshot_no) where runs.id = ${id} returning snapshot_no)
+    update runs set snapshot_no = frozen.snapshot_no from frozen where id = ${id}`)
+}
+
+test.serial('a worker that can have no thread for expressions lays the run down, and another carries it on', async t => {
+  const fields = [...accounts.fields, {field: 'Description', mode: 'expression', transform: 'row.name + "!"'}]
+  const begun = await begin('Sb-', {...accounts, fields})
+  // Node refuses such a process its threads.
+  const threadless = startWorker({NODE_OPTIONS: '--permission --allow-fs-read=* --allow-fs-write=*', NODE_NO_WARNINGS: '1'})
+  const {pause, rowsWritten} = await untilRun(org.call, begun.runPath, ({state}) => state === 'paused')
+  t.like(pause, {code: 'SANDBOX_UNAVAILABLE'})
+  t.is(rowsWritten, 0)
+  await endWorker(threadless)
+  await here.ahead('31 seconds')
+  startWorker()
+  await assertWritten(t, begun)
+})
+
+test.serial('a run that a newer build started is left to its workers, and shown as far as it is known', async t => {
+  const begun = await begin('Ne-')
+  await refreeze(begun.id, 99, sql.fragment`document`)
+  const older = startWorker()
+  const paused = await untilRun(org.call, begun.runPath, ({state}) => state === 'paused')
+  t.like(paused, {pause: {code: 'FROM_FUTURE'}, progress: null, counts: {Accounts: {created: 0}}})
+  const {runs} = await ok(org.call('GET', `${begun.path}/runs`), 200)
+  t.like(runs, [{id: begun.id, state: 'paused'}])
+  await endWorker(older)
+  await refreeze(begun.id, 2, sql.fragment`document`)
+  await here.ahead('62 seconds')
+  startWorker()
+  await assertWritten(t, begun)
+})
+
+test.serial('a run that the first build started is carried on by this one', async t => {
+  const begun = await begin('Ol-')
+  await refreeze(
+    begun.id,
+    1,
+    sql.fragment`jsonb_set(document - '{lineage,rows,decidedUpTo,lookups,libraries,context}'::text[], '{flows}',
+      (select jsonb_agg(flow - 'searches') from jsonb_array_elements(document->'flows') flow))`,
+  )
+  startWorker()
+  await assertWritten(t, begun)
+})

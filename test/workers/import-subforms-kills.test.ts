@@ -1,0 +1,72 @@
+import {once} from 'node:events'
+import test from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {ok, openOrg, untilEnded, untilRun} from '../importing.ts'
+import {prepareFiles} from '../linking.ts'
+import {assertSheets, assertWritten, lineSheet, lines, orderSheet, orders} from '../subforms.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '1'}})
+  org = await openOrg(here)
+})
+test.afterEach.always(() => here.crm.faults.clear())
+
+const startWorker = openWorkers(() => here.config)
+
+const [parents, each] = [80, 4]
+const replaces = {method: 'PUT', path: '/crm/v8/Orders'}
+
+/** Half of the orders are there already and hold rows; no two lines of one stand together. */
+const begin = async (mark: string) => {
+  const codes = Array.from({length: parents}, (_, n) => `${mark}-${n}`)
+  for (const Code of codes.filter((_, n) => n % 2))
+    here.crm.create('example', 'Orders', [{Name: Code, Code, Order_Lines: [{Product: 'Old 1'}, {Product: 'Old 2'}]}])
+  const of = Array.from({length: each}, (_, n) => codes.map(code => [code, `${code} ${n}`] as const)).flat()
+  const {path} = await prepareFiles(org, {orders: orderSheet(codes), lines: lineSheet(of)}, [orders(), lines()])
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  return {path, of, runPath: `${path}/runs/${run.id}`}
+}
+
+const assertWhole = async (t: any, {path, of, runPath}: Awaited<ReturnType<typeof begin>>) => {
+  const run = await untilEnded(org.call, runPath)
+  t.is(run.stop, null)
+  const log = await assertWritten(here, {org, path, run, rows: {orders: parents, lines: parents * each}})
+  assertSheets(here, of)
+  t.like(run, {stop: null, rowsWritten: parents * (1 + each), counts: {Order_Lines: {updated: parents * each, unanswered: 0}}})
+  const held = sql.type(z.object({count: z.number()}))`select count(*) from replacements where not lost`
+  t.is(await here.db.oneFirst(held), 0, 'nothing is held any more')
+  return log
+}
+
+for (const point of ['after_intent:3', 'after_send:3']) {
+  test.serial(`a worker killed at ${point}: every order has exactly the rows of its sheet`, async t => {
+    const begun = await begin(`K${point.replace(':', '')}`)
+    const [, signal] = await once(startWorker({FAULT_POINT: point}), 'exit')
+    t.is(signal, 'SIGKILL')
+    startWorker()
+    const log = await assertWhole(t, begun)
+    t.true(
+      log.some(({flowId, outcome}) => flowId === 'lines' && outcome === 'unanswered'),
+      'some were in flight',
+    )
+  })
+}
+
+test.serial('workers killed at any moment, and answers that are lost, double no row and lose none', async t => {
+  const begun = await begin('M')
+  here.crm.faults.add({match: replaces, times: 1_000, action: {type: 'slow', ms: 200, when: 'after'}})
+  here.crm.faults.add({match: {...replaces, nth: 2}, times: 1, action: 'dropAfter'})
+  for (let kill = 1; kill <= 3; kill++) {
+    const worker = startWorker()
+    await untilRun(org.call, begun.runPath, run => run.state === 'ended' || run.progress.done >= parents + kill * 50)
+    await endWorker(worker)
+  }
+  startWorker()
+  await assertWhole(t, begun)
+})

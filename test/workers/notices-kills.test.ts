@@ -1,0 +1,107 @@
+import type {ChildProcess} from 'node:child_process'
+import {once} from 'node:events'
+import test from 'ava'
+import {deleteOldNotices} from '../../sql/notices.ts'
+import {startWorkers} from '../../workers/start.ts'
+import {openNoticing, untilDeliveries} from '../noticing.ts'
+import {type Receiver, startReceiver} from '../simulators/receiver.ts'
+import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let receiver: Receiver
+let smtp: Smtp
+let worker: ChildProcess
+const FROM = 'notices@lading.example'
+
+test.before(async t => {
+  receiver = await startReceiver()
+  smtp = await startSmtp()
+  house = await world(t, {environment: {PRIVATE_HOSTS: receiver.place, SMTP_URL: smtp.url, MAIL_FROM: FROM}})
+})
+test.after.always(async () => {
+  if (worker) await endWorker(worker)
+  await receiver.stop()
+  await smtp.stop()
+})
+
+/** A worker process that dies when it has sent something and before it has noted it. */
+const dieAfterSending = async () => {
+  const outside = {PRIVATE_HOSTS: receiver.place, SMTP_URL: smtp.url, MAIL_FROM: FROM}
+  worker = startWorker(house.config, {FAULT_POINT: 'after_notice', ...outside}, ['notices'])
+  const [, signal] = await once(worker, 'exit')
+  return signal
+}
+
+test.serial('a worker killed between sending and noting: the claim ends, and the next one sends the same under the same id', async t => {
+  const org = await openNoticing(house)
+  await org.addEndpoint(receiver.url('/killed'))
+  const id = await org.say()
+  t.is(await dieAfterSending(), 'SIGKILL')
+  t.deepEqual(
+    (await org.deliveries()).map(({state, attempts}) => [state, attempts]),
+    [['pending', 1]],
+  )
+  await house.ahead('2 minutes')
+  const next = await startWorkers(['notices'], house.config)
+  await untilDeliveries(org, ([one]) => one?.state === 'delivered' && one.attempts === 2)
+  await next.stop()
+  const [first, second] = receiver.at('/killed')
+  t.deepEqual([first!.headers['webhook-id'], second!.headers['webhook-id']], [id, id])
+  t.is(first!.body, second!.body)
+})
+
+test.serial('a letter too: it comes twice with one Message-ID', async t => {
+  const org = await openNoticing(house)
+  const {person} = await house.makeOrg({org: org.org, email: 'reader@example.org'})
+  t.is((await org.call('PUT', `/orgs/${org.org}/notices`, {emails: ['reader@example.org']})).status, 200)
+  await org.say()
+  t.is(await dieAfterSending(), 'SIGKILL')
+  await house.ahead('10 minutes')
+  const next = await startWorkers(['notices'], house.config)
+  await untilDeliveries(org, ([one]) => one?.state === 'delivered' && one.person === person)
+  await next.stop()
+  const named = smtp.letters.map(({text}) => /^Message-ID: (.+)$/im.exec(text)![1])
+  t.is(named.length, 2)
+  t.is(named[0], named[1])
+})
+
+test.serial('two workers tell each endpoint each notice once', async t => {
+  const workers = [await startWorkers(['notices'], house.config), await startWorkers(['notices'], house.config)]
+  const org = await openNoticing(house)
+  const paths = ['/two/a', '/two/b', '/two/c']
+  for (const path of paths) await org.addEndpoint(receiver.url(path))
+  const said: string[] = []
+  for (let n = 0; n < 30; n++) said.push(await org.say())
+  await untilDeliveries(org, all => all.length === 90 && all.every(({state}) => state === 'delivered'))
+  for (const path of paths)
+    t.deepEqual(
+      receiver
+        .at(path)
+        .map(({headers}) => headers['webhook-id']!)
+        .sort(),
+      said.toSorted(),
+    )
+  for (const one of workers) await one.stop()
+})
+
+test.serial('a closed org is told nothing until it opens; what is older than thirty days is forgotten', async t => {
+  const [org, open] = [await openNoticing(house), await openNoticing(house)]
+  await org.addEndpoint(receiver.url('/closed'))
+  await open.addEndpoint(receiver.url('/open'))
+  const staff = house.as(house.adminToken)
+  t.is((await staff('POST', `/staff/orgs/${org.org}/close`, {reason: 'A test'})).status, 200)
+  const waiting = await org.say()
+  await open.say()
+  const running = await startWorkers(['notices'], house.config)
+  await untilDeliveries(open, ([one]) => one?.state === 'delivered')
+  t.deepEqual(receiver.at('/closed'), [])
+  t.is((await staff('POST', `/staff/orgs/${org.org}/reopen`, {reason: 'A test'})).status, 200)
+  await untilDeliveries(org, ([one]) => one?.state === 'delivered' && one.notice === waiting)
+  await running.stop()
+  t.is(await deleteOldNotices(house.db, {days: 30, limit: 1_000}), 0)
+  await house.ahead('31 days')
+  t.true((await deleteOldNotices(house.db, {days: 30, limit: 1_000})) >= 2)
+  t.deepEqual([await org.deliveries(), await open.deliveries()], [[], []])
+})
