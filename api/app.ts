@@ -47,6 +47,7 @@ import sources from './routes/sources.ts'
 import staff from './routes/staff.ts'
 import staffOrgs from './routes/staff-orgs.ts'
 import staffPeople from './routes/staff-people.ts'
+import staffPlans from './routes/staff-plans.ts'
 import takes from './routes/takes.ts'
 import templates from './routes/templates.ts'
 import tokens from './routes/tokens.ts'
@@ -94,6 +95,7 @@ export const routes: Route[] = [
   ...staff,
   ...staffPeople,
   ...staffOrgs,
+  ...staffPlans,
 ]
 
 type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]}

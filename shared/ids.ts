@@ -28,6 +28,7 @@ const PREFIXES = [
   'ntc',
   'whk',
   'dlv',
+  'crd',
 ] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */

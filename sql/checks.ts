@@ -11,9 +11,9 @@ export const findGround = (db: Db, importNo: number) =>
       (select jsonb_agg(jsonb_build_array(s.id, s.version) order by s.source_no) from sources s where s.import_no = i.import_no),
       (select jsonb_agg(jsonb_build_array(l.id, l.version_no) order by l.id) from libraries l where l.org_id = i.org_id),
       (select expression_context from org_settings where org_settings.org_id = i.org_id),
-      o.plan_version_id
+      (select plan_version_id from org_plans p where p.org_id = i.org_id)
     )::text) as ground
-    from imports i join orgs o on o.id = i.org_id where i.import_no = ${importNo}`)
+    from imports i where i.import_no = ${importNo}`)
 
 const Check = z.object({
   no: z.number(),

@@ -9,15 +9,25 @@ const Account = z.object({included: z.number(), purchased: z.number(), reserved:
 export type CreditAccount = z.infer<typeof Account>
 
 /** The org's account, made where there is none. Whoever moves its credits takes turns here. */
-export const holdAccount = (tx: Tx, org: string) =>
-  tx.one(sql.type(Account)`
-    insert into credit_accounts (org_id) values (${org}) on conflict (org_id) do update set org_id = excluded.org_id
-    returning included, purchased, reserved`)
+export const holdAccount = async (tx: Tx, org: string): Promise<void> => {
+  if ((await lockAccount(tx, org)) !== null) return
+  await tx.query(sql.type(Empty)`insert into credit_accounts (org_id) values (${org}) on conflict (org_id) do nothing`)
+  await lockAccount(tx, org)
+}
+
+const lockAccount = (tx: Tx, org: string) =>
+  tx.maybeOne(sql.type(Account)`
+    select included, purchased, reserved from credit_accounts where org_id = ${org} for no key update`)
 
 export const findAccount = (tx: Tx, org: string) =>
   tx.one(sql.type(Account)`select included, purchased, reserved from credit_accounts where org_id = ${org}`)
 
-type Entry = {org: string; kind: 'grant' | 'expire' | 'reserve' | 'settle' | 'release'; ref: string | null; feature?: string | null} & Partial<CreditAccount>
+type Entry = {
+  org: string
+  kind: 'grant' | 'expire' | 'reserve' | 'settle' | 'release'
+  ref: string | null
+  feature?: string | null
+} & Partial<CreditAccount>
 
 /** One move: its line, and the sums it changes. */
 export const postEntry = (tx: Tx, {org, kind, ref, feature = null, included = 0, purchased = 0, reserved = 0}: Entry) =>

@@ -51,8 +51,12 @@ export const setEndpoint = (tx: Tx, {id, url, description, events, schedule, ena
     update webhook_endpoints set url = ${url}, description = ${description}, events = ${sql.array([...events], 'text')},
       schedule_id = ${schedule}, enabled = ${enabled}, disabled_reason = case when not ${enabled} then disabled_reason end,
       failing_since = case when enabled = ${enabled} and url = ${url} then failing_since end,
-      rest_until = case when enabled = ${enabled} then rest_until else '-infinity' end
+      rest_until = case when enabled = ${enabled} and url = ${url} then rest_until else '-infinity' end
     where id = ${id} returning ${columns}`)
+
+/** What it asked for ends: a person says that it can be told again. */
+export const wakeEndpoint = (tx: Tx, id: string) =>
+  tx.query(sql.type(Empty)`update webhook_endpoints set rest_until = '-infinity' where id = ${id}`)
 
 /** The one it replaces signs beside it for `hours`. */
 export const rotateSecret = (tx: Tx, {id, sealed, hours}: {id: string; sealed: string; hours: number}) =>

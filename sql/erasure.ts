@@ -13,7 +13,7 @@ export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
 /** What an org has by the thousand itself. The rest leaves with its row. */
-export const OF_ORG = ['firings', 'deliveries', 'notices', 'imports', 'changes', 'jobs'] as const
+export const OF_ORG = ['credit_entries', 'row_usage', 'firings', 'deliveries', 'notices', 'imports', 'changes', 'jobs'] as const
 
 /** Whoever carries a run of the org writes nothing more: the fence has moved, and the lease never ends. */
 export const holdRuns = (db: Db, org: string) =>

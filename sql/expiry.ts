@@ -47,10 +47,14 @@ export const listOldRuns = (db: Db, {org, days, after, limit}: Old) =>
     where org_id = ${org} and state = 'ended' and ended_at < ${before(days)} and expired_at is null and run_no > ${after}
     order by run_no limit ${limit}`)
 
-/** Where it has an import, the caller holds that: a retry of it has begun or will be refused. Answers whether it was still to expire. */
+/**
+ * Where it has an import, the caller holds that: a retry of it has begun or will be refused. One that a dry run is reading the chain of waits
+ * for the next night. Answers whether it expired.
+ */
 export const expireRun = async (tx: Tx, no: number): Promise<boolean> => {
   const {rowCount} = await tx.query(sql.type(Empty)`
-    update runs set expired_at = lading_now(), archived = true where run_no = ${no} and state = 'ended' and expired_at is null`)
+    update runs set expired_at = lading_now(), archived = true where run_no = ${no} and state = 'ended' and expired_at is null
+      and not exists (select from runs d where d.retry_of = ${no} and d.state not in ('authorised', 'ended'))`)
   return rowCount === 1
 }
 

@@ -106,12 +106,12 @@ const change = async (db: Db, held: Held, set: ReturnType<typeof sql.fragment>) 
 export const renewFiring = (db: Db, held: Held, seconds: number) =>
   change(db, held, sql.fragment`lease_until = greatest(lease_until, lading_now() + make_interval(secs => ${seconds}))`)
 
-/** The holder gives it up: it is taken again after so many seconds. `tried`: whether that was a try. */
-export const layDownFiring = (db: Db, held: Held, {seconds, tried}: {seconds: number; tried: boolean}) =>
+/** The holder gives it up: it is taken again after so many seconds. `failed`: why, where that was a try. */
+export const layDownFiring = (db: Db, held: Held, {seconds, failed}: {seconds: number; failed: object | null}) =>
   change(
     db,
     held,
-    sql.fragment`state = 'due', tries = tries + ${tried ? 1 : 0}, lease_until = lading_now() + make_interval(secs => ${seconds})`,
+    sql.fragment`state = 'due', tries = tries + ${failed ? 1 : 0}, reason = coalesce(${failed && sql.jsonb(failed as never)}, reason), lease_until = lading_now() + make_interval(secs => ${seconds})`,
   )
 
 export const setFiringImport = (
@@ -124,7 +124,8 @@ export const setFiringRun = (tx: Tx, held: Held, {run, drift}: {run: string; dri
   change(
     tx,
     held,
-    sql.fragment`state = 'running', run_no = (select run_no from runs where id = ${run}), drift = ${sql.jsonb(drift as never)}`,
+    sql.fragment`state = 'running', run_no = (select run_no from runs where id = ${run}), drift = ${sql.jsonb(drift as never)},
+      reason = null`,
   )
 
 type End = {outcome: Outcome; reason: object | null; drift?: readonly object[] | null; sha256?: string | null}
@@ -167,10 +168,10 @@ export const findScheduleOfRun = (db: Db, run: string) =>
 
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
 
-/** The newest run of the import that the schedule's last run was of; null where that is gone, or its files are. */
+/** The newest run of the import that the schedule's last run was of; null where that is gone, or its files are. `isStopped`: by no person. */
 export const findLastRun = (db: Db, schedule: string) =>
   db.maybeOne(sql.type(LastRun)`
-    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and h.stop is not null as "isStopped"
+    select i.import_no as "importNo", i.id as "importId", r.id as "runId", r.state = 'ended' and r.engine = 'worker' and coalesce(h.stop ->> 'stopped' <> 'CANCELLED', false) as "isStopped"
     from (select import_no from firings where schedule_id = ${schedule} and outcome in ('done', 'stopped') order by id desc limit 1) f
     join imports i on i.import_no = f.import_no and i.state <> 'expired'
     cross join lateral (select * from runs where runs.import_no = i.import_no and not dry_run order by run_no desc limit 1) r

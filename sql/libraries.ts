@@ -77,7 +77,3 @@ export const listVersions = (db: Db, {library, before, limit}: {library: string;
 export const findVersion = (db: Db, {library, versionNumber}: {library: string; versionNumber: number}) =>
   db.maybeOne(sql.type(Library.pick({manifest: true, source: true}))`
     select manifest, source from library_versions where library_id = ${library} and version_no = ${versionNumber}`)
-
-export const hasFeature = (db: Db, {org, feature}: {org: string; feature: string}) =>
-  db.exists(sql.type(Empty)`
-    select from orgs o join plan_versions p on p.id = o.plan_version_id where o.id = ${org} and ${feature} = any(p.features)`)

@@ -38,4 +38,7 @@ export const findOrg = (db: Db, id: string) =>
 export const setProduction = (tx: Tx, {org, production}: {org: string; production: string | null}) =>
   tx.query(sql.type(z.object({}))`update orgs set sandbox_of = ${production} where id = ${org}`)
 
+/** One that is being erased is as good as gone. */
+export const isOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and erasing_at is null`)
+
 export const isOpenOrg = (db: Db, id: string) => db.exists(sql.type(z.object({}))`select from orgs where id = ${id} and closed_at is null`)

@@ -33,6 +33,8 @@ export const Status = z.enum(['trialing', 'active', 'past_due', 'suspended'])
 export type Status = z.infer<typeof Status>
 
 const Standing = z.object({
+  /** Whose plan it is: of a sandbox tied to a production org, that one. */
+  payer: z.string(),
   plan: Plan,
   status: Status,
   anchor: z.string(),
@@ -50,7 +52,7 @@ export const findStanding = (db: Db, org: string) =>
   db.maybeOne(sql.type(Standing)`
     select jsonb_build_object('id', p.id, 'key', p.key, 'version', p.version, 'name', p.name, 'rank', p.rank, 'limits', p.limits,
         'features', p.features) as plan,
-      status, anchor, o.trial_started_at as "trialStartedAt", o.trial_ends_at as "trialEndsAt", o.past_due_since as "pastDueSince",
+      payer_id as payer, status, anchor, o.trial_started_at as "trialStartedAt", o.trial_ends_at as "trialEndsAt", o.past_due_since as "pastDueSince",
       o.overage_enabled as "overageEnabled", orgs.sandbox, lading_now() as now
     from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id
     where o.org_id = ${org}`)
@@ -107,21 +109,22 @@ export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string
       trial_started_at = clock.now, trial_ends_at = clock.now + make_interval(days => ${days})
     from (select lading_now() as now) clock where id = ${org}`)
 
-const Trial = z.object({org: z.string(), from: z.string(), endsAt: z.string(), key: z.string()})
+const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
 /** One trial whose time is over, its org's row held; null while there is none. */
 export const claimOverTrial = (tx: Tx) =>
   tx.maybeOne(sql.type(Trial)`
-    select o.id as org, o.trial_from as "from", o.trial_ends_at as "endsAt", p.key
-    from orgs o join plan_versions p on p.id = o.plan_version_id
-    where plan_status = 'trialing' and trial_ends_at <= lading_now()
-    order by trial_ends_at limit 1 for no key update of o skip locked`)
+    select id as org, plan_version_id as plan, trial_from as "from", trial_ends_at as "endsAt"
+    from orgs where plan_status = 'trialing' and trial_ends_at <= (select lading_now())
+    order by trial_ends_at limit 1 for no key update skip locked`)
 
 const Suspension = z.object({id: z.string(), suspendedAt: z.string().nullable()})
 
 /** Held to the end of the transaction. */
 export const lockSuspension = (tx: Tx, id: string) =>
-  tx.maybeOne(sql.type(Suspension)`select id, suspended_at as "suspendedAt" from orgs where id = ${id} and erasing_at is null for no key update`)
+  tx.maybeOne(
+    sql.type(Suspension)`select id, suspended_at as "suspendedAt" from orgs where id = ${id} and erasing_at is null for no key update`,
+  )
 
 export const setSuspended = (tx: Tx, {id, suspended}: {id: string; suspended: boolean}) =>
   tx.one(sql.type(Suspension)`
@@ -142,7 +145,8 @@ const pack = sql.fragment`key, name, credits, payment_product_id as "paymentProd
 /** The smallest first. */
 export const listPacks = (db: Db) => db.any(sql.type(Pack)`select ${pack} from credit_packs order by credits, key`)
 
-export const lockPack = (tx: Tx, key: string) => tx.maybeOne(sql.type(Pack)`select ${pack} from credit_packs where key = ${key} for no key update`)
+export const lockPack = (tx: Tx, key: string) =>
+  tx.maybeOne(sql.type(Pack)`select ${pack} from credit_packs where key = ${key} for no key update`)
 
 export const setPackPayment = (tx: Tx, key: string, {paymentProductId, paymentPriceId}: PackPayment) =>
   tx.one(sql.type(Pack)`

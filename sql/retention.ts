@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {type Db, sql} from './database.ts'
+import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
@@ -67,11 +67,16 @@ export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFa
 
 const Kept = z.object({id: z.string(), days: z.number()})
 
-/** Every org but those being erased, with the days of its plan's history window, in the order of their ids. */
-export const listKeepers = (db: Db, {after, limit}: {after: string; limit: number}) =>
+/**
+ * Every org but those being erased, with the days of its plan's history window, in the order of their ids. `graceDays`: one that has changed
+ * its plan, or whose trial has ended, keeps all it has for so long.
+ */
+export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`
-    select o.id, (p.limits ->> 'historyDays')::int as days from orgs o join plan_versions p on p.id = o.plan_version_id
-    where o.erasing_at is null and o.id > ${after} order by o.id limit ${limit}`)
+    select o.id, (p.limits ->> 'historyDays')::int as days
+    from orgs o join org_plans s on s.org_id = o.id join plan_versions p on p.id = s.plan_version_id
+    where o.erasing_at is null and s.anchor < lading_now() - make_interval(days => ${graceDays}) and o.id > ${after}
+    order by o.id limit ${limit}`)
 
 type Old = {org: string; days: number; limit: number}
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
@@ -106,3 +111,13 @@ export const deleteOldDiscoveries = (db: Db, {org, limit}: Omit<Old, 'days'>) =>
         union select discovery_id from checks join imports using (import_no) where org_id = ${org})
       delete from discoveries where id in (select id from old except select id from named limit ${limit})`),
   )
+
+/** Of CRM orgs that nobody is connected to any more: a call that ends after its connection is deleted writes such a row once more. */
+export const deleteForgotten = async (tx: Tx): Promise<number> => {
+  const forgotten = sql.fragment`not exists (select from connectors c where c.dc = b.dc and c.crm_org_id = b.crm_org_id)`
+  const budgets = await tx.query(sql.type(Empty)`
+    delete from crm_budgets b where ${forgotten}
+      and not exists (select from crm_shares s where s.dc = b.dc and s.crm_org_id = b.crm_org_id and s.until > lading_now())`)
+  const allowances = await tx.query(sql.type(Empty)`delete from crm_allowances b where ${forgotten}`)
+  return budgets.rowCount + allowances.rowCount
+}

@@ -43,6 +43,8 @@ export const Run = z.object({
   counted: z.number(),
   counts: z.array(z.number()),
   stop: Stop.nullable(),
+  /** What of it the plan had no room for, and is paid for by the row. */
+  overageRows: z.number(),
   /** Things a person is to choose. */
   questions: z.number(),
 })
@@ -54,6 +56,7 @@ export const runColumns = sql.fragment`run_no as no, id, org_id as org, person_i
     dry_run as "dryRun", declared_rows as "declaredRows", state, snapshot_no as "snapshotNo", job_id as "jobId", pause, stopped_by as "stoppedBy",
     engine, outcome, authorised_at as "authorisedAt", started_at as "startedAt", ended_at as "endedAt",
     expired_at as "expiredAt",
+    coalesce((select overage from row_usage u where u.run_id = runs.id), 0) as "overageRows",
     (select count(*) from questions q where q.run_no = runs.run_no) as questions,
     rows_limit as "rowsLimit", limit_by as "limitBy", counted, counts, stop,
     case when isfinite(lease_until) then lease_until end as "leaseUntil", lease_until > lading_now() as "leaseLive"`

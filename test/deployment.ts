@@ -71,8 +71,7 @@ const people = (db: Pool, config: Config, as: ReturnType<typeof openCalls>) => {
   /** A person with a session, made without the identity provider: in a new org, or in `org`. */
   const makeOrg = async ({role = 'owner', org: given, email = `${randomUUID()}@example.org`}: Place = {}) => {
     const person = (await keepPerson(db, {id: newId('per'), subject: `test:${randomUUID()}`, email, name: 'Test Person'})).id
-    const org =
-      given ?? (await db.transaction(tx => keepOrg(tx, {...unheardOf(), plan: config.DEFAULT_PLAN}))).id
+    const org = given ?? (await db.transaction(tx => keepOrg(tx, {...unheardOf(), plan: config.DEFAULT_PLAN}))).id
     await keepMember(db, {id: newId('mem'), org, person, role})
     return {org, person, token: await openSession(db, config, {person, org, role})}
   }

@@ -165,6 +165,13 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
     id => ['POST', `/orgs/${mine.org}/templates/${mine.templates}/schedules`, nightly({notify: {endpoints: [id]}})],
     'webhooks',
   ],
+  [
+    'schedule of a webhook',
+    id => ['POST', `/orgs/${mine.org}/webhooks`, {url: 'https://receiver.example/hook', schedule: id}],
+    'schedules',
+  ],
+  ['schedule of a webhook that is changed', id => ['PATCH', `/orgs/${mine.org}/webhooks/${mine.webhooks}`, {schedule: id}], 'schedules'],
+  ['endpoint of the org’s notices', id => ['PUT', `/orgs/${mine.org}/notices`, {endpoints: [id]}], 'webhooks'],
   ['source of a slot', id => ['PUT', `/orgs/${mine.org}/imports/${mine.filling}/slots`, {leads: id}], 'sources'],
   [
     'connections in templates of a bundle',

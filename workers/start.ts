@@ -13,6 +13,7 @@ import credits from './credits.ts'
 import discovery from './discovery.ts'
 import discoveryRefresh from './discovery-refresh.ts'
 import {armFault} from './engine/fault-point.ts'
+import entitlements from './entitlements.ts'
 import erasure from './erasure.ts'
 import imports from './imports.ts'
 import notices from './notices.ts'
@@ -31,6 +32,7 @@ export const workers: Record<string, Worker[]> = {
   clock: [clock],
   credits: [credits],
   discovery: [discovery, discoveryRefresh],
+  entitlements: [entitlements],
   erasure: [erasure],
   imports: [imports, sweep],
   notices: [notices],

@@ -1,5 +1,7 @@
 import {z} from 'zod'
 import {assertWritable} from '../../shared/connectors/writing.ts'
+import {readEntitlements, readUsage} from '../../shared/entitlements/describe.ts'
+import {startTrial} from '../../shared/entitlements/trial.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {authorise} from '../../shared/runs/authorise.ts'
 import {templateFor} from '../../shared/templates/authorise.ts'
@@ -8,6 +10,30 @@ import {lockImport} from '../../sql/imports.ts'
 import {route} from '../route.ts'
 
 export default [
+  route({
+    method: 'get',
+    path: '/entitlements/me',
+    access: {role: 'operator'},
+    handle: ({db, caller: {org}}) => readEntitlements(db, org),
+  }),
+
+  route({
+    method: 'get',
+    path: '/entitlements/usage',
+    access: {role: 'operator'},
+    handle: ({db, caller: {org}}) => readUsage(db, org),
+  }),
+
+  route({
+    method: 'post',
+    path: '/orgs/:org/trial',
+    access: {role: 'owner'},
+    async handle({db, caller}) {
+      await startTrial(db, caller)
+      return readEntitlements(db, caller.org)
+    },
+  }),
+
   route({
     method: 'post',
     path: '/entitlements/runs/authorise',

@@ -17,7 +17,8 @@ type Given = {org: string; ref: string; pool: CreditPool; credits: number; expir
 export const grantCredits = async (tx: Tx, {org, ref, pool, credits, expiresAt}: Given): Promise<{before: Balance; after: Balance}> => {
   const {standing, balance: before} = await holdCurrent(tx, org)
   const ends = expiresAt ?? (pool === 'included' ? standing.window.endsAt : null)
-  if (ends !== null && ends <= standing.now) throw new Refusal('INVALID', 'These credits would have expired already: give a later expiresAt')
+  if (ends !== null && ends <= standing.now)
+    throw new Refusal('INVALID', 'These credits would have expired already: give a later expiresAt')
   if (!(await insertGrant(tx, {org, ref, pool, credits, basis: null, expiresAt: ends}))) return {before, after: before}
   await postEntry(tx, {org, kind: 'grant', ref, [pool]: credits})
   return {before, after: await readBalance(tx, standing)}
@@ -28,7 +29,6 @@ const most = 1_000_000_000
 export const CreditsBody = z.strictObject({
   pool: z.enum(['included', 'purchased']),
   credits: z.int().min(1).max(most),
-  /** Names of ours begin with what they are of, such as `period:`. */
   ref: z.string().trim().min(1).max(200).optional(),
   reason: z.string().trim().max(1000).nullish(),
   expiresAt: z.iso.datetime({offset: true}).nullish(),
@@ -42,7 +42,12 @@ export const grantByStaff = (db: Pool, staff: Staff, {org, ...asked}: z.output<t
     const expiresAt = given ? new Date(given).toISOString() : null
     const {before, after} = await grantCredits(tx, {org, ref: `staff:${name}`, pool, credits, expiresAt})
     if (after !== before) {
-      await recordStaffAction(tx, staff, {kind: 'org.credits', org, reason: reason || undefined, detail: {pool, credits, ref: name, expiresAt}})
+      await recordStaffAction(tx, staff, {
+        kind: 'org.credits',
+        org,
+        reason: reason || undefined,
+        detail: {pool, credits, ref: name, expiresAt},
+      })
       const change = {page: 'usage', subject: `credits.${pool}`, before: before[pool], after: after[pool]}
       await recordChanges(tx, {org, via: 'staff'}, [change])
     }

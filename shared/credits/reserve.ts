@@ -1,12 +1,4 @@
-import {
-  endReservation,
-  findReservation,
-  holdCredits,
-  insertReservation,
-  postEntry,
-  type Reservation,
-  spendHeld,
-} from '../../sql/credits.ts'
+import {endReservation, findReservation, holdCredits, insertReservation, postEntry, type Reservation, spendHeld} from '../../sql/credits.ts'
 import type {Tx} from '../../sql/database.ts'
 import {findPack, findRoom, limitRefusal, statusRefusal} from '../entitlements/refusal.ts'
 import {obstacleOf, type Standing} from '../entitlements/standing.ts'

@@ -5,7 +5,10 @@ import {readStanding} from './standing.ts'
 
 /** What some plans have and others do not, and what whoever has it not is told. */
 const FEATURES = {
-  helper_libraries: {code: 'FEATURE_HELPER_LIBRARIES', says: 'Publishing helper libraries is not part of this plan: change to one that has it'},
+  helper_libraries: {
+    code: 'FEATURE_HELPER_LIBRARIES',
+    says: 'Publishing helper libraries is not part of this plan: change to one that has it',
+  },
 } as const satisfies Record<string, {code: Code; says: string}>
 export type Feature = keyof typeof FEATURES
 

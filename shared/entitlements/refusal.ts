@@ -6,7 +6,7 @@ import {obstacleOf, type Standing, TRIAL} from './standing.ts'
 
 /**
  * One thing that would let the same request through. `fewer`: ask for at most so many. `plan`: it has room, or the feature. `trial`: an owner
- * may start one, and it has. `overage`: an administrator may let rows past the plan's be paid for. `period`: the next one begins then.
+ * may start one, and it has. `period`: the next one begins then.
  */
 export type Lift =
   | {by: 'fewer'; rows: number}
@@ -70,7 +70,14 @@ export const statusRefusal = (code: 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE', bala
         lift: [{by: 'payment'}],
       })
 
-type Counted = {org: string; code: 'LIMIT_MODULES' | 'LIMIT_SCHEDULES'; limit: 'modules' | 'schedules'; wanted: number; used: number; says: string}
+type Counted = {
+  org: string
+  code: 'LIMIT_MODULES' | 'LIMIT_SCHEDULES'
+  limit: 'modules' | 'schedules'
+  wanted: number
+  used: number
+  says: string
+}
 
 /** Of things the org has at a time, not of what it uses up. */
 export const countRefusal = async (tx: Tx, {org, code, limit, wanted, used, says: message}: Counted): Promise<Refusal> => {

@@ -17,3 +17,10 @@ export class SourceFailure extends Error {
 /** A call out that did not come about is a fetch that did not; anything else is passed on as it is. */
 export const asSourceFailure = (error: unknown): unknown =>
   error instanceof OutboundFailure ? new SourceFailure(error.code, error.message, {cause: error}) : error
+
+export const tooLarge = (limitBytes: number, cause?: unknown) =>
+  new SourceFailure(
+    'TOO_LARGE',
+    `The file has more than the ${limitBytes} bytes a file may have here: split it, or choose a plan that takes more`,
+    {cause},
+  )

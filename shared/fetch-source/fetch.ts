@@ -1,7 +1,7 @@
 import {OutboundFailure} from '../outbound/failure.ts'
 import {fits, hostOf, readHost} from '../outbound/hosts.ts'
 import type {Outbound} from '../outbound/outbound.ts'
-import {asSourceFailure} from './failure.ts'
+import {asSourceFailure, tooLarge} from './failure.ts'
 import {fetchHttps} from './https.ts'
 import {fetchS3} from './s3.ts'
 import {fetchSftp} from './sftp.ts'
@@ -25,11 +25,15 @@ export const fetchSource = async (
 ): Promise<Fetched> => {
   try {
     const {name, stream} = await fetchKind(allowed(outbound), source, {...bounds, timeoutSeconds})
-    return {name, stream: telling(stream)}
+    return {name, stream: telling(stream, bounds)}
   } catch (error) {
-    throw asSourceFailure(error)
+    throw told(error, bounds)
   }
 }
+
+/** A file's own limit in its own words: what a call out says of one is for those who make it. */
+const told = (error: unknown, {limitBytes}: Pick<Bounds, 'limitBytes'>) =>
+  error instanceof OutboundFailure && error.code === 'TOO_LARGE' ? tooLarge(limitBytes, error) : asSourceFailure(error)
 
 const fetchKind = (outbound: Outbound, source: FileSource, bounds: Bounds): Promise<Fetched> => {
   if (source.kind === 'https') return fetchHttps(outbound, source, bounds)
@@ -58,10 +62,10 @@ const allowed = (outbound: Outbound): Outbound => {
   }
 }
 
-async function* telling(stream: AsyncIterable<Uint8Array>) {
+async function* telling(stream: AsyncIterable<Uint8Array>, bounds: Pick<Bounds, 'limitBytes'>) {
   try {
     yield* stream
   } catch (error) {
-    throw asSourceFailure(error)
+    throw told(error, bounds)
   }
 }

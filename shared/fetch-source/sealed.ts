@@ -40,14 +40,24 @@ export const openSource = (ring: KeyRing, {open: described, sealed}: {open: unkn
  * place and the user it was given for: otherwise it could be sent on to where one reads it. Throws Refusal.
  */
 export const mergeCredentials = (old: FileSource, change: SourceChange): FileSource => {
-  const given: Fields = change
-  const kept = keptOf(old, given)
+  const kept = unsaidOf(describeSource(old), change)
   if (kept.length && !isSamePlace(old, change))
     throw invalid(
       kept.map(name => ({path: [name], message: 'It was given for another place or user: give it again, or null to go without'})),
     )
-  const whole = {...given, ...Object.fromEntries(kept.map(name => [name, (old as Fields)[name]]))}
-  const parsed = FileSource.safeParse(Object.fromEntries(Object.entries(whole).filter(([, value]) => value !== null)))
+  return whole({...change, ...Object.fromEntries(kept.map(name => [name, (old as Fields)[name]]))})
+}
+
+/** The same where no key opens the old ones any more: of those none is kept, and none lost in silence. */
+export const replaceLost = (lost: Described, change: SourceChange): FileSource => {
+  const unsaid = unsaidOf(lost, change)
+  if (unsaid.length)
+    throw invalid(unsaid.map(name => ({path: [name], message: 'No key opens it any more: give it again, or null to go without'})))
+  return whole(change)
+}
+
+const whole = (given: Fields): FileSource => {
+  const parsed = FileSource.safeParse(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
   if (parsed.success) return parsed.data
   throw invalid(parsed.error.issues.map(({path, message}) => ({path, message})))
 }
@@ -55,11 +65,12 @@ export const mergeCredentials = (old: FileSource, change: SourceChange): FileSou
 /** Of those one signs in by one is used, so a new one takes the place of all. */
 const waysIn = ['basic', 'bearer', 'password', 'privateKey', 'passphrase']
 
-const keptOf = (old: FileSource, given: Fields): string[] => {
-  if (old.kind !== given.kind) return []
+/** What there is and a change says nothing of. */
+const unsaidOf = ({kind, credentials: names}: Described, change: SourceChange): string[] => {
+  const given: Fields = change
+  if (kind !== change.kind) return []
   const isReplaced = waysIn.some(name => given[name] !== undefined && given[name] !== null)
-  const unsaid = credentials[old.kind].filter(name => given[name] === undefined && (old as Fields)[name] !== undefined)
-  return isReplaced ? unsaid.filter(name => !waysIn.includes(name)) : unsaid
+  return names.filter(name => given[name] === undefined && !(isReplaced && waysIn.includes(name)))
 }
 
 const isSamePlace = (old: FileSource, change: SourceChange): boolean => JSON.stringify(placeOf(old)) === JSON.stringify(placeOf(change))

@@ -2,7 +2,7 @@ import {createHash} from 'node:crypto'
 import type {Client, ConnectConfig, SFTPWrapper, Stats} from 'ssh2'
 import {startClock} from '../crm/deadline.ts'
 import type {Outbound} from '../outbound/outbound.ts'
-import {SourceFailure} from './failure.ts'
+import {SourceFailure, tooLarge} from './failure.ts'
 import type {Bounds, Fetched} from './fetch.ts'
 import {nameOf} from './name.ts'
 import {mostRounds, roundsOf} from './private-key.ts'
@@ -138,7 +138,7 @@ const openFile = async ({sftp, ask}: Session, {path}: SftpSource, limitBytes: nu
   const stats = await ask<Stats>(done => sftp.fstat(handle, done))
   if (!stats.isFile()) throw new SourceFailure('NOT_FOUND', `There is no file at ${path}, but something else (a folder, a device)`)
   if (!Number.isSafeInteger(stats.size)) throw new SourceFailure('BAD_ANSWER', `The server does not say how large ${path} is`)
-  if (stats.size > limitBytes) throw new SourceFailure('TOO_LARGE', `The file has ${stats.size} bytes, at most ${limitBytes} are taken`)
+  if (stats.size > limitBytes) throw tooLarge(limitBytes)
   return {handle, size: stats.size, mtime: stats.mtime}
 }
 

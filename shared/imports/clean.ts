@@ -3,6 +3,7 @@ import {type Cleaning, type CleaningStep, cleaningIssues} from './cleaning.ts'
 import {openDigestMap} from './digest-map.ts'
 import {replacing} from './pattern.ts'
 import type {Row, Table} from './row.ts'
+import {openStriking, type Striking} from './strike-where.ts'
 
 /**
  * A table with its cells cleaned and its struck rows marked; `read` keeps the cells as they were. Steps remember what rows above held, so a
@@ -14,19 +15,24 @@ export const cleaned = (table: Table, steps: Cleaning): Table => {
   const issues = cleaningIssues(steps, table.columns)
   if (issues.length) throw new Refusal('INVALID', `The cleaning does not fit the file: ${issues[0]!.message}`, {issues})
   const columns = [...table.columns]
-  const made = steps.map(step => stepOver(columns, step))
-  return {columns, rows: cleanRows(table.rows, made)}
+  const strikings: Striking[] = []
+  const made = steps.map(step => stepOver(columns, step, strikings))
+  return {columns, rows: cleanRows(table.rows, made, strikings)}
 }
 
-async function* cleanRows(rows: Table['rows'], steps: Step[]): Table['rows'] {
-  for await (const chunk of rows) {
-    const made: Row[] = chunk.map(row => ({...row, cells: [...row.cells], read: row.cells}))
-    let left = made
-    for (const step of steps) {
-      await step(left)
-      left = left.filter(({struck}) => struck === undefined)
+async function* cleanRows(rows: Table['rows'], steps: Step[], strikings: Striking[]): Table['rows'] {
+  try {
+    for await (const chunk of rows) {
+      const made: Row[] = chunk.map(row => ({...row, cells: [...row.cells], read: row.cells}))
+      let left = made
+      for (const step of steps) {
+        await step(left)
+        left = left.filter(({struck}) => struck === undefined)
+      }
+      yield made
     }
-    yield made
+  } finally {
+    await Promise.all(strikings.map(striking => striking.close()))
   }
 }
 
@@ -44,10 +50,15 @@ const toEach =
     }
   }
 
-/** `columns` grows by those that are split off. */
-const stepOver = (columns: string[], step: CleaningStep): Step => toEach(applying(columns, step))
+/** `columns` grows by those that are split off, `strikings` by what is to be closed with the rows. */
+const stepOver = (columns: string[], step: CleaningStep, strikings: Striking[]): Step => {
+  if (step.step !== 'strikeWhere') return toEach(applying(columns, step))
+  const striking = openStriking(step.expression, [...columns])
+  strikings.push(striking)
+  return striking.strike
+}
 
-const applying = (columns: string[], step: CleaningStep): Apply => {
+const applying = (columns: string[], step: Exclude<CleaningStep, {step: 'strikeWhere'}>): Apply => {
   const places = (names?: string[]) => (names ? names.map(name => columns.indexOf(name)) : columns.map((_, at) => at))
   switch (step.step) {
     case 'trim':
@@ -66,8 +77,6 @@ const applying = (columns: string[], step: CleaningStep): Apply => {
       return strikeDuplicates(places(step.columns), step.ignoreCase)
     case 'strikeRows':
       return strikeRows(step.rows)
-    case 'strikeWhere':
-      throw new Refusal('INVALID', 'Striking rows by an expression is not possible yet: strike them by number')
   }
 }
 

@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {patternFault} from './pattern.ts'
+import {strikeIssue} from './strike-where.ts'
 
 const Column = z.string().min(1).max(1000)
 /** All columns where none is named. */
@@ -48,6 +49,7 @@ export const CleaningStep = z.discriminatedUnion('step', [
   /** Rows whose cells in these columns equal those of a row before. Rows blank in all of them are let be. */
   z.strictObject({step: z.literal('strikeDuplicates'), columns: z.array(Column).min(1).max(100), ignoreCase: z.boolean().default(false)}),
   z.strictObject({step: z.literal('strikeRows'), rows: z.array(Rows).min(1).max(1000)}),
+  /** Rows for which the expression is true. */
   z.strictObject({step: z.literal('strikeWhere'), expression: z.string().min(1).max(10_000)}),
 ])
 export type CleaningStep = z.infer<typeof CleaningStep>
@@ -62,8 +64,10 @@ export type CleaningIssue = {path: (string | number)[]; message: string}
 export const cleaningIssues = (steps: Cleaning, columns: string[]): CleaningIssue[] => {
   const known = new Set(columns)
   return steps.flatMap((step, at): CleaningIssue[] => {
-    if (step.step === 'strikeWhere')
-      return [{path: [at, 'step'], message: 'Striking rows by an expression is not possible yet: strike them by number'}]
+    if (step.step === 'strikeWhere') {
+      const message = strikeIssue(step.expression, [...known])
+      return message === null ? [] : [{path: [at, 'expression'], message}]
+    }
     const named = step.step === 'split' ? [step.column] : 'columns' in step ? (step.columns ?? []) : []
     const issues = named.filter(name => !known.has(name)).map(name => ({path: [at], message: `The file has no column "${name}"`}))
     if (step.step !== 'split') return issues

@@ -21,10 +21,10 @@ export type Sorting<T> = {
 
 type Stretch = {at: number; bytes: number}
 
-const usualChunk = 8 * 1024 ** 2
+const usualChunk = 4 * 1024 ** 2
 /** For the pieces read of all stretches together as they are merged. */
-const mergeBytes = 8 * 1024 ** 2
-const [smallestPiece, largestPiece] = [4 * 1024, 256 * 1024]
+const mergeBytes = 1024 ** 2
+const [smallestPiece, largestPiece] = [4 * 1024, 64 * 1024]
 const itemsTogether = 500
 
 /**

@@ -1,8 +1,9 @@
 import type {Pool} from '../../sql/database.ts'
 import {findLibrary} from '../../sql/libraries.ts'
+import {assertFeature} from '../entitlements/features.ts'
 import type {Author} from '../registry/change.ts'
 import {assertLoads} from './check.ts'
-import {assertFeature, managerFor, type PublishedLibrary, type Publisher} from './library.ts'
+import {managerFor, type PublishedLibrary, type Publisher} from './library.ts'
 import {publishLoaded} from './publish.ts'
 
 /** What is to be published of a bundle's libraries, and what is said of those that are not. */
@@ -15,7 +16,7 @@ export type Prepared = {loaded: PublishedLibrary[]; warnings: string[]}
 export const prepareLibraries = async (db: Pool, author: Author, libraries: PublishedLibrary[]): Promise<Prepared> => {
   const prepared: Prepared = {loaded: [], warnings: []}
   if (libraries.length === 0) return prepared
-  await assertFeature(db, author.org)
+  await assertFeature(db, author.org, 'helper_libraries')
   for (const library of libraries) {
     const {namespace} = library.manifest
     const found = await findLibrary(db, {org: author.org, namespace})

@@ -1,6 +1,6 @@
 import {z} from 'zod'
 import type {Db} from '../../sql/database.ts'
-import {findLibrary, hasFeature, type LibraryRow} from '../../sql/libraries.ts'
+import {findLibrary, type LibraryRow} from '../../sql/libraries.ts'
 import {Refusal} from '../errors.ts'
 import {Manifest} from '../expressions/manifest.ts'
 import type {Author} from '../registry/change.ts'
@@ -29,11 +29,6 @@ export const readLibrary = async (db: Db, named: {org: string; namespace: string
 }
 
 export const notFound = () => new Refusal('NOT_FOUND', 'No such library')
-
-export const assertFeature = async (db: Db, org: string) => {
-  if (!(await hasFeature(db, {org, feature: 'helper_libraries'})))
-    throw new Refusal('FEATURE_HELPER_LIBRARIES', 'Publishing helper libraries is not part of this plan: change to one that has it')
-}
 
 /** Whoever may publish: a repository with its API token, or people. */
 export type Publisher = Author & {via: 'session' | 'token' | 'oauth'; person: string}

@@ -2,12 +2,13 @@ import {isDeepStrictEqual} from 'node:util'
 import {z} from 'zod'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteLibrary, findLibrary, findVersion, insertVersion, type LibraryRow, lockLibrary} from '../../sql/libraries.ts'
+import {assertFeature} from '../entitlements/features.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {type Change, recordChanges} from '../registry/change.ts'
 import {type Condition, holdVersion, raiseVersion, type Told, tellVersion} from '../registry/version.ts'
 import {assertLoads} from './check.ts'
-import {assertFeature, assertPublishes, managerFor, notFound, PublishedLibrary, type Publisher, readLibrary} from './library.ts'
+import {assertPublishes, managerFor, notFound, PublishedLibrary, type Publisher, readLibrary} from './library.ts'
 
 type Named = {namespace: string; condition: Condition; proposedBy?: 'ai' | null | undefined}
 /** `made`: the version of the registry it made; null where nothing was published. */
@@ -24,7 +25,7 @@ export const publishLibrary = async (
   published: PublishedLibrary,
 ): Promise<Publication> => {
   const {org} = publisher
-  await assertFeature(db, org)
+  await assertFeature(db, org, 'helper_libraries')
   const before = await findLibrary(db, {org, namespace})
   if (before) assertPublishes(publisher, before)
   await assertLoads(namespace, published)
@@ -38,7 +39,7 @@ export const restoreLibrary = async (
   {versionNumber, ...named}: Named & {versionNumber: number},
 ): Promise<Publication> => {
   const {org} = publisher
-  await assertFeature(db, org)
+  await assertFeature(db, org, 'helper_libraries')
   const library = await readLibrary(db, {org, namespace: named.namespace})
   const version = await findVersion(db, {library: library.id, versionNumber})
   if (!version) throw new Refusal('NOT_FOUND', 'This library has no such version')

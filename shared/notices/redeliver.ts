@@ -1,5 +1,6 @@
 import type {Pool} from '../../sql/database.ts'
 import {beginAgain, type Delivery, findDelivery, findPending, insertDelivery} from '../../sql/deliveries.ts'
+import {wakeEndpoint} from '../../sql/endpoints.ts'
 import {insertTest} from '../../sql/notices.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
@@ -13,6 +14,7 @@ const kind = 'webhook.test'
 export const sendTest = (db: Pool, {org, endpoint}: Of): Promise<Delivery> =>
   db.transaction(async tx => {
     assertOn(await lockOwn(tx, {org, id: endpoint}))
+    await wakeEndpoint(tx, endpoint)
     const pending = await findPending(tx, {org, endpoint, kind})
     if (pending) return pending
     const body = {type: kind, timestamp: new Date().toISOString(), data: {org, endpoint}}
@@ -29,6 +31,7 @@ export const redeliver = (db: Pool, {org, endpoint, id}: Of & {id: string}): Pro
     if (!(await findDelivery(tx, {org, endpoint, id})))
       throw new Refusal('NOT_FOUND', 'No such delivery: what is older than 30 days is gone')
     assertOn(found)
+    await wakeEndpoint(tx, endpoint)
     await beginAgain(tx, {org, endpoint, id})
     return (await findDelivery(tx, {org, endpoint, id}))!
   })

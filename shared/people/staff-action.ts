@@ -21,6 +21,12 @@ export type StaffActionKind =
   | 'erase'
   | 'erased'
   | 'person.delete'
+  | 'org.credits'
+  | 'org.plan'
+  | 'org.suspend'
+  | 'org.unsuspend'
+  | 'plan.payment'
+  | 'pack.payment'
 
 export type StaffAction = {
   kind: StaffActionKind

@@ -1,5 +1,7 @@
 import {listConnectors} from '../../sql/connectors.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
+import {findPlan} from '../../sql/plans.ts'
+import {countRefusal} from '../entitlements/refusal.ts'
 import {Refusal} from '../errors.ts'
 import {type Author, type Change, recordChanges} from './change.ts'
 import {diffRegistry, type ValueChange} from './diff.ts'
@@ -37,6 +39,7 @@ export const editRegistry = async <E extends Edited>(
     if (values.length + also.length === 0) return {...edited, made: null, told: tellVersion(condition, null)}
     // Whoever stops writing is not kept from it by a long description.
     if (values.some(({page}) => page !== 'writing')) assertFits(edited.registry)
+    if (values.length > 0) await assertRoom(tx, author.org, before, edited.registry)
     const changes = await nameConnections(tx, author.org, values)
     await storeRegistry(tx, author.org, before, edited.registry)
     const made = await raiseVersion(tx, author.org)
@@ -60,6 +63,18 @@ const assertFits = (registry: Registry) => {
       },
     )
 }
+
+/** Modules that are on already may stay on a plan with less room; none is added to them. */
+const assertRoom = async (tx: Tx, org: string, before: Registry, after: Registry) => {
+  const [used, wanted] = [enabledIn(before), enabledIn(after)]
+  if (wanted <= used) return
+  const {limits} = await findPlan(tx, org)
+  if (wanted <= limits.modules) return
+  const says = `The plan has room for ${limits.modules} enabled modules: disable one, or choose a plan with more`
+  throw await countRefusal(tx, {org, code: 'LIMIT_MODULES', limit: 'modules', wanted, used, says})
+}
+
+const enabledIn = ({modules}: Registry) => modules.filter(({enabled}) => enabled).length
 
 /** A change of a write pause is about the connection, by its name. */
 const nameConnections = async (tx: Tx, org: string, values: ValueChange[]): Promise<Change[]> => {

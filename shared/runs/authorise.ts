@@ -1,38 +1,39 @@
 import type {Tx} from '../../sql/database.ts'
-import {findPlan} from '../../sql/plans.ts'
 import {insertHead} from '../../sql/run-heads.ts'
 import {insertRun} from '../../sql/runs.ts'
+import {assertGoodStanding} from '../entitlements/refusal.ts'
+import {reserveForRun} from '../entitlements/rows.ts'
+import {readStanding} from '../entitlements/standing.ts'
 import {newId} from '../ids.ts'
 
 export type Authorised = {runId: string; rowsPerRun: number; stoppedBy: 'plan' | 'declaration'}
 
+type Asked = {
+  org: string
+  person: string
+  declaredRows: number
+  connector: string | null
+  importNo: number | null
+  template?: {id: string; version: number | null} | null
+  /** It will write nothing, so it counts nothing. */
+  dryRun?: boolean
+  /** Nobody declared these rows: where the period has less room, the run may have what there is. */
+  fewer?: boolean
+}
+
 /**
- * Lets a run write up to the smaller of the rows declared and the plan's rows per run. Fixed here: an authorised run always
- * completes, whatever becomes of the plan. `stoppedBy` says which of the two it would stop at.
+ * Lets a run write up to the smaller of the rows declared and the plan's rows per run, and reserves them in the org's period. Fixed here: an
+ * authorised run always completes, whatever becomes of the plan. `stoppedBy` says which of the two it would stop at.
  */
-export const authorise = async (
-  tx: Tx,
-  {
-    org,
-    person,
-    declaredRows,
-    connector,
-    importNo,
-    template = null,
-  }: {
-    org: string
-    person: string
-    declaredRows: number
-    connector: string | null
-    importNo: number | null
-    template?: {id: string; version: number | null} | null
-  },
-): Promise<Authorised> => {
-  const {limits} = await findPlan(tx, org)
-  const limitBy = declaredRows <= limits.rowsPerRun ? 'declaration' : 'plan'
-  const rowsLimit = Math.min(declaredRows, limits.rowsPerRun)
-  const id = newId('run')
-  const run = await insertRun(tx, {id, org, person, connector, importNo, declaredRows, template})
-  await insertHead(tx, {run, rowsLimit, limitBy})
-  return {runId: id, rowsPerRun: rowsLimit, stoppedBy: limitBy}
+export const authorise = async (tx: Tx, asked: Asked): Promise<Authorised> => {
+  const {org, person, declaredRows, connector, importNo, template = null, dryRun = false, fewer = false} = asked
+  const standing = await readStanding(tx, org)
+  await assertGoodStanding(tx, standing)
+  const runId = newId('run')
+  const rows = Math.min(declaredRows, standing.plan.limits.rowsPerRun)
+  const rowsPerRun = dryRun ? rows : await reserveForRun(tx, standing, {runId, rows, fewer})
+  const stoppedBy = rowsPerRun < declaredRows ? 'plan' : 'declaration'
+  const run = await insertRun(tx, {id: runId, org, person, connector, importNo, declaredRows, template})
+  await insertHead(tx, {run, rowsLimit: rowsPerRun, limitBy: stoppedBy})
+  return {runId, rowsPerRun, stoppedBy}
 }

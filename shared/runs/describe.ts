@@ -25,6 +25,7 @@ export const describeRun = ({run, importId, snapshot, names}: FoundRun) => {
     declaredRows: run.declaredRows,
     rowsPerRun: run.rowsLimit,
     rowsWritten: run.counted,
+    overageRows: run.overageRows,
     counts,
     questions: run.questions,
     progress: snapshot && progressOf(run, snapshot),

@@ -40,7 +40,7 @@ const readMoved = async ({db, storage}: Place, {run, after, limit}: After): Prom
     .filter(({first}) => first <= after + limit)
     .map(async segment => {
       const from = Math.max(after + 1, segment.first)
-      return itemsOf<LogEntry>(await readLines(storage, segment), {skip: from - segment.first, count: after + limit + 1 - from})
+      return itemsOf<LogEntry>(await readLines(storage, segment), {before: ({seq}) => seq < from, count: after + limit + 1 - from})
     })
   return (await Promise.all(parts)).flat()
 }

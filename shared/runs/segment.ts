@@ -50,12 +50,27 @@ export const readLines = async (storage: Storage, segment: Segment): Promise<Buf
   }
 }
 
-/** At most `count` items, from the line `skip` on. Only those are parsed. */
-export const itemsOf = <T>(lines: Buffer, {skip = 0, count = Number.POSITIVE_INFINITY} = {}): T[] => {
+/**
+ * At most `count` items, from the first that is not `before` on; without it from the first line. Halves its way there, so that the lines'
+ * end costs what their beginning does: no item may be `before` behind one that is not.
+ */
+export const itemsOf = <T>(
+  lines: Buffer,
+  {before, count = Number.POSITIVE_INFINITY}: {before?: (item: T) => boolean; count?: number} = {},
+): T[] => {
   const items: T[] = []
-  for (let at = 0, line = 0; at < lines.length && items.length < count; line++) {
+  const itemAt = (at: number, end: number) => JSON.parse(lines.toString('utf8', at, end)) as T
+  let at = 0
+  for (let end = lines.length; before && at < end; ) {
+    const middle = lines.lastIndexOf(lineFeed, (at + end) >> 1)
+    const start = middle < at ? at : middle + 1
+    const next = lines.indexOf(lineFeed, start) + 1
+    if (before(itemAt(start, next - 1))) at = next
+    else end = start
+  }
+  while (at < lines.length && items.length < count) {
     const end = lines.indexOf(lineFeed, at)
-    if (line >= skip) items.push(JSON.parse(lines.toString('utf8', at, end)) as T)
+    items.push(itemAt(at, end))
     at = end + 1
   }
   return items

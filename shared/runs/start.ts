@@ -55,7 +55,9 @@ export const startRun = async (
   const snapshot = await freeze(tx, {org, found}, {before: retry?.lineage ?? null, rows})
   const {connectorId: connector, no: importNo} = found
   const count = countRows(snapshot)
-  const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo})).runId
+  // A retry counts only the rows that are left, and how many those are is not known yet.
+  const fewer = retry !== null && declaredRows === undefined
+  const id = runId ?? (await authorise(tx, {org, person, declaredRows: declaredRows ?? count, connector, importNo, dryRun, fewer})).runId
   const run = await lockOwnRun(tx, asker, {id, connector, importNo, template: found.templateId})
 
   const snapshotNo = await insertSnapshot(tx, {format: SNAPSHOT_FORMAT, document: snapshot})

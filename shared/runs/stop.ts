@@ -18,7 +18,7 @@ type Limited = Pick<Run, 'dryRun' | 'engine' | 'rowsLimit' | 'limitBy' | 'counte
 
 /** A run that has written all the rows it may, or a dry one that has planned them. */
 export const limitStop = ({rowsLimit, limitBy, counted, ...run}: Limited): Stop => {
-  const why = limitBy === 'plan' ? `The plan lets one run write ${rowsLimit} rows` : `The run was declared to write ${rowsLimit} rows`
+  const why = limitBy === 'plan' ? `The plan lets this run write ${rowsLimit} rows` : `The run was declared to write ${rowsLimit} rows`
   return {
     stopped: 'LIMIT_ROWS_PER_RUN',
     message: run.dryRun ? `A run would stop here: ${why.charAt(0).toLowerCase()}${why.slice(1)}` : `${why}. ${carriesOn(run)}`,

@@ -1,4 +1,5 @@
 import type {Pool, Tx} from '../../sql/database.ts'
+import {findMember} from '../../sql/members.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {findPlan} from '../../sql/plans.ts'
 import {
@@ -14,8 +15,9 @@ import {
 import type {TemplateRow} from '../../sql/templates.ts'
 import type {Config} from '../config.ts'
 import {chooseConnector} from '../crm/choose.ts'
+import {countRefusal} from '../entitlements/refusal.ts'
 import {Refusal} from '../errors.ts'
-import {type FileSource, mergeCredentials, sealSource} from '../fetch-source.ts'
+import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from '../fetch-source.ts'
 import {newId} from '../ids.ts'
 import {keepNotify} from '../notices/notify.ts'
 import type {Condition} from '../registry/version.ts'
@@ -33,6 +35,8 @@ export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSched
     const {org, person} = asker
     await lockOrg(tx, org)
     const template = await lockVisible(tx, {...asker, id: asker.template})
+    if (!(await findMember(tx, {org, person})))
+      throw new Refusal('STAFF_VIEW', 'A schedule acts as whoever made it, and a view of an org is none of its members: let one make it')
     const id = newId('sch')
     const {enabled, ...written} = {...(await shape(tx, {org, template}, body)), enabled: body.enabled ?? true}
     if (enabled) await assertRoom(tx, org)
@@ -56,7 +60,7 @@ export const replaceSchedule = ({db, config}: Tools, asker: NamedOne, body: Repl
     const enabled = body.enabled ?? schedule.enabled
     if (enabled && !schedule.enabled) await assertRoom(tx, org)
     const nextDueAt = enabled ? nextOf(schedule, body) : null
-    const sealed = seal(config, id, mergeCredentials(sourceOf(config, schedule), body.source))
+    const sealed = seal(config, id, merge(config, schedule, body.source))
     const changed = await updateSchedule(tx, {...(await shape(tx, {org, template}, body)), ...sealed, id, enabled, nextDueAt})
     await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
     return changed
@@ -93,6 +97,17 @@ const hold = async (tx: Tx, {org, template: id, ...asker}: NamedOne) => {
   return {template, schedule}
 }
 
+/** Under a key that was lost nothing opens: whoever gives the credentials again mends that. */
+const merge = (config: Config, schedule: Schedule, change: ReplacedSchedule['source']): FileSource => {
+  let before: FileSource
+  try {
+    before = sourceOf(config, schedule)
+  } catch {
+    return replaceLost(schedule.source as Described, change)
+  }
+  return mergeCredentials(before, change)
+}
+
 const nextOf = ({nextDueAt, now}: Schedule, times: Times): string | null =>
   nextDueAt !== null && nextDueAt <= now ? nextDueAt : nextAfter(times, now)
 
@@ -101,7 +116,7 @@ const assertRoom = async (tx: Tx, org: string) => {
   const [{limits}, used] = [await findPlan(tx, org), await countEnabled(tx, org)]
   if (used < limits.schedules) return
   const says = `The plan has room for ${limits.schedules} schedules that are on: turn one off, or choose a plan with more`
-  throw new Refusal('LIMIT_SCHEDULES', says, {limit: limits.schedules, used})
+  throw await countRefusal(tx, {org, code: 'LIMIT_SCHEDULES', limit: 'schedules', wanted: used + 1, used, says})
 }
 
 type Place = {org: string; template: TemplateRow}

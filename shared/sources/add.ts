@@ -3,6 +3,8 @@ import type {Pool} from '../../sql/database.ts'
 import {findPlan} from '../../sql/plans.ts'
 import {insertSource, type Source} from '../../sql/sources.ts'
 import type {Config} from '../config.ts'
+import {findRoom} from '../entitlements/refusal.ts'
+import {readStanding} from '../entitlements/standing.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {takeIn} from '../imports/intake.ts'
@@ -28,7 +30,9 @@ export const addSource = async (
   const id = newId('src')
   const fileKey = `${org}/${importId}/${id}`
   const maxBytes = Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
-  const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...(stated && {reader: stated})})
+  const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...(stated && {reader: stated})}).catch(
+    error => tellLift(db, org, error),
+  )
   const {bytes, sha256, reader, rows, ...evidence} = taken
   try {
     return await db.transaction(async tx => {
@@ -39,6 +43,14 @@ export const addSource = async (
     await storage.remove(fileKey)
     throw error
   }
+}
+
+/** Where it is the plan that has no room for the file, with the plan that has. */
+const tellLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
+  if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
+  const standing = await readStanding(db, org)
+  const lift = await findRoom(db, standing, 'fileBytes', standing.plan.limits.fileBytes + 1)
+  throw new Refusal(error.code, error.message, {...error.extra, lift})
 }
 
 type Again = {org: string; importId: string; fromSource: string; sheet: string; label?: string | undefined}

@@ -1,5 +1,6 @@
 import {type Namespaces, parseExpression} from '../expressions/parse.ts'
 import {expressionsOf, type Flow} from '../flows/flow.ts'
+import {parentOf} from '../flows/subform.ts'
 import type {Drift} from './drift.ts'
 import type {Slot} from './template.ts'
 
@@ -64,13 +65,16 @@ const moved = (slot: Slot, before: string[], now: string[]): Drift[] => {
 /** Whether anything reads a column. An expression over the whole row reads them all. */
 const usedColumns = ({slot, cleaning}: Slot, flows: Flow[], namespaces: Namespaces): ((column: string) => boolean) => {
   const own = flows.filter(({sourceId}) => sourceId === slot)
-  const reads = own.flatMap(expressionsOf).map(source => readsOf(source, namespaces))
+  const reads = [
+    ...own.flatMap(expressionsOf).map(source => readsOf(source, namespaces)),
+    ...cleaning.flatMap(step => (step.step === 'strikeWhere' ? [readsOf(step.expression, {})] : [])),
+  ]
   const used = new Set([
-    ...own.flatMap(({fields, parent}) => [
-      ...fields.flatMap(({mode, source}) => (mode === 'skip' || mode === 'static' ? [] : [source])),
-      parent?.key?.childColumn,
+    ...own.flatMap(flow => [
+      ...flow.fields.flatMap(({mode, source}) => (mode === 'skip' || mode === 'static' ? [] : [source])),
+      parentOf(flow)?.key?.childColumn,
     ]),
-    ...flows.flatMap(({parent}) => (own.some(({id}) => id === parent?.flow) ? [parent?.key?.parentColumn] : [])),
+    ...flows.map(parentOf).flatMap(parent => (own.some(({id}) => id === parent?.flow) ? [parent?.key?.parentColumn] : [])),
     ...cleaning.flatMap(step => (step.step === 'split' ? [step.column] : 'columns' in step ? (step.columns ?? []) : [])),
     ...reads.flatMap(fields => fields ?? []),
   ])

@@ -90,6 +90,7 @@ const kindOf = (found: Issue, flow: Flow, place: Place, name: string | undefined
   if (last === 'field' && field) return isOpen(field) ? 'field_changed' : 'field_closed'
   if (last === 'map' || (last === 'staticValue' && LISTS.has(field!.type))) return 'value_gone'
   if (part === 'parent') return parentKind(flow, module)
+  if (found.path[2] === 'field' && flow.subform) return subformKind(flow.subform, place)
   return OF_FIELD.has(last) ? 'field_changed' : 'flow_refused'
 }
 
@@ -104,6 +105,12 @@ const parentKind = ({parent}: Flow, module: DiscoveredModule | undefined): Drift
   const field = module?.fields.find(({apiName}) => apiName === parent?.field)
   if (!field) return 'field_gone'
   return isOpen(field) ? 'flow_refused' : 'field_closed'
+}
+
+/** The field is one of the parents' module. */
+const subformKind = ({field: name, parentFlow}: NonNullable<Flow['subform']>, {flows, modules}: Place): DriftKind => {
+  const parents = modules.get(flows.find(({id}) => id === parentFlow)?.module ?? '')
+  return parents?.fields.some(({apiName}) => apiName === name) ? 'field_changed' : 'field_gone'
 }
 
 /** With the libraries as they were the expression was good. */

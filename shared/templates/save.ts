@@ -23,7 +23,8 @@ export type Saved = {document: Template; leftOut: string[]}
 export const templateOf = async (db: Db, {org, importId, name, description}: Named): Promise<Saved> => {
   const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired, and what it did is not kept: save a template of another')
+  if (found.state === 'expired')
+    throw new Refusal('FILE_GONE', 'This import has expired, and what it did is not kept: save a template of another')
   if (found.flows.length === 0) throw new Refusal('NOT_READY', 'Add a file and define flows before saving a template')
   const flows = Flows.parse(found.flows)
   const used = (await listSources(db, found.no)).filter(({id}) => flows.some(({sourceId}) => sourceId === id))

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import type {TemplateRow} from '../../sql/templates.ts'
 import {Flows} from '../flows/flow.ts'
+import {parentOf} from '../flows/subform.ts'
 import {Choices} from '../imports/choices.ts'
 import {Cleaning} from '../imports/cleaning.ts'
 import {ReaderOptions} from '../imports/reader.ts'
@@ -69,9 +70,12 @@ const contradictions = (template: Inside): Pick<Issue, 'path' | 'message'>[] => 
     ...flows.flatMap(({sourceId}, at) =>
       known.has(sourceId) ? [] : [{path: ['flows', at, 'sourceId'], message: 'The sourceId of a flow is the slot of one of the sources'}],
     ),
-    ...flows.flatMap(({parent}, at) =>
-      !parent || ids.has(parent.flow) ? [] : [{path: ['flows', at, 'parent', 'flow'], message: `There is no flow ${parent.flow}`}],
-    ),
+    ...flows.flatMap((flow, at) => {
+      const parent = parentOf(flow)
+      if (!parent || ids.has(parent.flow)) return []
+      const place = flow.subform ? ['subform', 'parentFlow'] : ['parent', 'flow']
+      return [{path: ['flows', at, ...place], message: `There is no flow ${parent.flow}`}]
+    }),
     ...(Buffer.byteLength(JSON.stringify(template)) > templateBytes
       ? [{path: [], message: `A template has at most ${templateBytes} bytes as JSON`}]
       : []),

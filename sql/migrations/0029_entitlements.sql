@@ -60,7 +60,7 @@ create index orgs_trialing on orgs (trial_ends_at) where plan_status = 'trialing
 -- How an org stands at this moment. A trial is over when its time is, whether or not a clock has written that down; a sandbox stands as
 -- the production org it is tied to.
 create view org_plans as
-  select o.id as org_id,
+  select o.id as org_id, payer.id as payer_id,
     case when is_over then payer.trial_from else payer.plan_version_id end as plan_version_id,
     case when coalesce(o.suspended_at, payer.suspended_at) is not null then 'suspended' when is_over then 'active' else payer.plan_status end as status,
     case when is_over then payer.trial_ends_at else payer.plan_anchor end as anchor,

@@ -18,10 +18,13 @@ let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
   org = await openOrg(here)
 })
-test.afterEach.always(() => here.crm.faults.clear())
+test.afterEach.always(() => {
+  here.crm.faults.clear()
+  here.crm.setSwitches({coqlRefusedColumns: []})
+})
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const unmatched = {...accounts, match: undefined}
@@ -163,6 +166,8 @@ test.serial('failed rows come as a file that is imported again as it is', async 
 })
 
 test.serial('rows nobody answered are not among them', async t => {
+  // The CRM cannot be asked for them either.
+  here.crm.setSwitches({coqlRefusedColumns: ['Created_Time']})
   here.crm.faults.add({match: creates, times: 100, action: 'dropAfter'})
   const flow = {...unmatched, fields: accounts.fields.filter(({field}) => field !== 'Account_Number')}
   const {path, run} = await runImport(org, {csv: accountRows(3, 'Un-'), flow})

@@ -61,13 +61,37 @@ test.serial('a change keeps the credentials for the same place only, and is made
   t.like(changed.schedule, {name: 'Weekly', version: 2, enabled: true})
   t.deepEqual([...changed.schedule.source.credentials].sort(), ['bearer', 'query'])
   refused(t, await org.call('PUT', path, body, {'if-match': '"1"'}), 409, 'REGISTRY_CONFLICT', /version 2/)
-  refused(t, await org.call('PUT', path, {...body, source: {...shown, url: 'https://elsewhere.example/a.csv'}}), 400, 'INVALID')
+  for (const url of ['https://elsewhere.example/a.csv', `${shown.url}/mine`])
+    refused(t, await org.call('PUT', path, {...body, source: {...shown, url}}), 400, 'INVALID')
   const off = await org.call('PATCH', path, {enabled: false}, {'if-match': '"2"'})
   t.is(off.headers.get('etag'), '"3"')
   t.like(off.body.schedule, {enabled: false, next: [], stopped: null})
   t.like((await ok(org.call('PUT', path, body), 200)).schedule, {enabled: false, version: 4})
   t.is((await ok(org.call('PATCH', path, {enabled: true}), 200)).schedule.next.length, 5)
   await ok(org.call('DELETE', path), 200)
+})
+
+test.serial('what was due before a change is fired still, though the clock had not come to it', async t => {
+  const {path, schedule, body} = await makeSchedule(org, host)
+  const due = 'select next_due_at as due from schedules where id = $1'
+  await house.hot.query(`update schedules set next_due_at = lading_now() - interval '3 hours' where id = $1`, [schedule.id])
+  const [before] = (await house.hot.query(due, [schedule.id])).rows
+  await ok(org.call('PUT', path, {...body, name: 'Renamed', cron: '0 0 1 * *'}), 200)
+  t.deepEqual((await house.hot.query(due, [schedule.id])).rows, [before])
+  await ok(org.call('PATCH', path, {enabled: false}), 200)
+  await ok(org.call('PATCH', path, {enabled: true}), 200)
+  const [after] = (await house.hot.query(due, [schedule.id])).rows
+  t.true(after.due > new Date(), 'not what was due while it was off')
+  await ok(org.call('DELETE', path), 200)
+})
+
+test.serial('a template that is deleted while schedules of it are made takes all of them with it', async t => {
+  const of = await makeTemplate(org)
+  const body = {name: 'Late', ...seldom, source: host.source, enabled: false}
+  const asked = await Promise.all(
+    Array.from({length: 12}, (_, n) => (n === 4 ? org.call('DELETE', of) : org.call('POST', `${of}/schedules`, body))),
+  )
+  for (const {status, text} of asked) t.true([200, 201, 404].includes(status), text)
 })
 
 test.serial('times that cannot be kept and places that are not the template’s are refused', async t => {
@@ -97,8 +121,17 @@ test.serial('a template nobody shared has no schedules for others; builders see 
   t.is(count, 0)
 })
 
+test.serial('staff who look into an org make no schedule, which would act as nobody of it', async t => {
+  const of = await makeTemplate(org)
+  await ok(org.call('POST', `${of}/share`, {}), 200)
+  const view = house.as(await house.openView({org: org.org, write: true}))
+  refused(t, await view('POST', `${of}/schedules`, {name: 'No', ...seldom, source: host.source}), 403, 'STAFF_VIEW')
+  await ok(org.call('DELETE', of), 200)
+})
+
 test.serial('a plan has room for so many schedules that are on, whoever asks at once', async t => {
   await house.hot.query('update schedules set enabled = false, next_due_at = null')
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 5}'`)
   const of = await makeTemplate(org)
   const body = {name: 'One', ...seldom, source: host.source}
   const asked = await Promise.all(Array.from({length: 8}, () => org.call('POST', `${of}/schedules`, body)))
@@ -114,6 +147,20 @@ test.serial('a plan has room for so many schedules that are on, whoever asks at 
   await ok(org.call('PATCH', other, {enabled: false}), 200)
   await ok(org.call('PATCH', one, {enabled: true}), 200)
   refused(t, await org.call('PUT', other, {...body, enabled: true}), 402, 'LIMIT_SCHEDULES')
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 3}'`)
+  await ok(org.call('PUT', one, {...body, name: 'Of a plan that had more room'}), 200)
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 5}'`)
+})
+
+test.serial('credentials that no key opens any more are given again', async t => {
+  const {path, body, schedule} = await makeSchedule(org, host, {enabled: false})
+  await house.hot.query(`update schedules set credentials = 'v1.lost.a.a' where id = $1`, [schedule.id])
+  const {bearer: _, ...shown} = host.source
+  const bare = await org.call('PUT', path, {...body, source: shown})
+  refused(t, bare, 400, 'INVALID')
+  t.like(bare.body.issues, [{path: ['bearer'], message: 'No key opens it any more: give it again, or null to go without'}])
+  for (const source of [host.source, shown])
+    t.deepEqual((await ok(org.call('PUT', path, {...body, source}), 200)).schedule.source.credentials, ['bearer'])
 })
 
 test.serial('credentials are sealed again under a new key, and open then without the old one', async t => {

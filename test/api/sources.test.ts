@@ -60,7 +60,7 @@ test('a reading that fails changes nothing and answers its own code', async t =>
     [{reader: {format: 'xlsx'}}, 400, 'INVALID'],
     [{reader: {sheet: 'One'}}, 400, 'INVALID'],
     [{cleaning: [{step: 'trim', columns: ['none']}]}, 400, 'INVALID'],
-    [{cleaning: [{step: 'strikeWhere', expression: 'true'}]}, 400, 'INVALID'],
+    [{cleaning: [{step: 'strikeWhere', expression: 'row.none'}]}, 400, 'INVALID'],
     [{choices: {none: {as: 'text'}}}, 400, 'INVALID'],
     [{}, 400, 'INVALID'],
   ] as const) {

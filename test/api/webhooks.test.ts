@@ -2,6 +2,7 @@ import test from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
 import {openNoticing} from '../noticing.ts'
+import {makeTemplate, seldom} from '../scheduling.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {until} from '../until.ts'
 import {type World, world} from '../world.ts'
@@ -118,6 +119,37 @@ test('addresses that cannot be right, names nobody has, and one endpoint too man
     t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, {...of, ...more}), {status: 400, body: {code: 'INVALID'}})
   for (let n = 0; n < 20; n++) await org.addEndpoint(`https://example.com/${n}`, {events: []})
   t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, of), {status: 400, body: {code: 'INVALID'}})
+})
+
+test('a person who sends again is not kept waiting by what the receiver once asked for', async t => {
+  const org = await openNoticing(house)
+  const {webhook} = await org.addEndpoint(receiver.url('/rested'))
+  const of = `/orgs/${org.org}/webhooks/${webhook.id}`
+  receiver.behave('/rested', {status: 503, headers: {'retry-after': '86400'}})
+  const {delivery} = await ok(org.call('POST', `${of}/test`, {}), 202)
+  await until(
+    () => org.deliveries(),
+    ([one]) => one?.status === 503,
+  )
+  receiver.behave('/rested', {status: 204})
+  await ok(org.call('POST', `${of}/deliveries/${delivery.id}/redeliver`, {}), 202)
+  t.is((await arrived('/rested', 2)).length, 2)
+})
+
+test('an endpoint of a schedule that is gone can still be changed, and be for another', async t => {
+  const org = await openOrg(house)
+  const template = await makeTemplate(org)
+  const source = {kind: 'https', url: 'https://files.example/a.csv'}
+  const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source}), 201)
+  const base = `/orgs/${org.org}/webhooks`
+  const {webhook} = await ok(org.call('POST', base, {url: 'https://example.com/', schedule: schedule.id}), 201)
+  await ok(org.call('DELETE', template), 200)
+  t.like((await ok(org.call('PATCH', `${base}/${webhook.id}`, {enabled: false}), 200)).webhook, {enabled: false})
+  t.is((await org.call('PATCH', `${base}/${webhook.id}`, {schedule: schedule.id})).status, 400)
+  t.like((await ok(org.call('PATCH', `${base}/${webhook.id}`, {schedule: null, enabled: true}), 200)).webhook, {
+    schedule: null,
+    enabled: true,
+  })
 })
 
 test('e-mail that is not configured is not promised', async t => {

@@ -51,7 +51,12 @@ const fill = async ({db}: Tools, rows: number): Promise<FoundRun> => {
   await db.query(sql.unsafe`update runs set state = 'ended', snapshot_no = ${no} where run_no = ${run}`)
   await db.query(sql.unsafe`analyze run_log`)
   // As if under way, so that no file is kept and each is made anew.
-  return {run: {no: run, id, dryRun: false, state: 'writing'} as never, importId: null, snapshot, names: {flows: [], modules: []}}
+  return {
+    run: {no: run, id, dryRun: false, state: 'writing', expiredAt: null} as never,
+    importId: null,
+    snapshot,
+    names: {flows: [], modules: []},
+  }
 }
 
 const snapshotOf = (rows: number): Snapshot => ({

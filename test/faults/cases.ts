@@ -10,6 +10,8 @@ export type Part = {
   /** The tag is a unique value: the CRM itself never holds it twice. */
   unique: boolean
   tags: string[]
+  /** By row, the number of the account it belongs to, and the field that links it. */
+  parents?: {field: string; tags: string[]}
 }
 
 export type Case = {
@@ -19,7 +21,6 @@ export type Case = {
   parts: Part[]
   /** What stands in the CRM before, made by somebody else. */
   before: {module: string; records: Record<string, unknown>[]}[]
-  /** Every field the patches must have filled, where they are to. */
   start: {declaredRows?: number}
 }
 
@@ -66,16 +67,25 @@ const layFamily = ({dice, mark, rows}: Shape): Case => {
   const [parents, children] = [Math.ceil(rows / 3), rows - Math.ceil(rows / 3)]
   const numbers = Array.from({length: parents}, (_, n) => `${mark}${n}`)
   const codes = Array.from({length: children}, (_, n) => `${mark}${n}`)
+  const owners = codes.map(() => dice.pick(numbers))
   return {
     name: 'parents by key',
     files: {
       companies: csvOf(['name', 'number'], [numbers.map(number => `Company ${number}`), numbers]),
-      orders: csvOf(['code', 'company'], [codes, codes.map(() => dice.pick(numbers))]),
+      orders: csvOf(['code', 'company'], [codes, owners]),
     },
     flows: [companies(), orders()],
     parts: [
       {flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, tags: numbers},
-      {flow: 'orders', source: 'orders', module: 'Orders', field: 'Code', unique: true, tags: codes},
+      {
+        flow: 'orders',
+        source: 'orders',
+        module: 'Orders',
+        field: 'Code',
+        unique: true,
+        tags: codes,
+        parents: {field: 'Account', tags: owners},
+      },
     ],
     before: [],
     start: {},

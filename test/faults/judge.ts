@@ -125,6 +125,7 @@ const judgePart = ({crm}: Deployment, {part, ended: {run, log, results}, known}:
       find('lost', `row ${at + 1} of ${flow} is ${final.outcome} as ${final.recordId}, which is not there`)
   }
   judgeMade(part, own, find)
+  if (part.parents) judgeLinks(crm, {part, own, finals}, find)
   const disclosed = countDisclosed(own, lines)
   for (const [tag, held] of Map.groupBy(records, record => record[field] as string)) {
     const extra = held.filter(({id}) => !claims.has(id) && !known.has(id)).length
@@ -145,6 +146,26 @@ const judgeMade = ({flow}: Part, own: any[], find: Find) => {
       if (other !== undefined && other !== row) find('duplicated', `rows ${other} and ${row} of ${flow} both made ${recordId}`)
       makers.set(recordId, row)
     }
+  }
+}
+
+/** A record that a row made belongs to the account the file names, or the log says what came of that. */
+const judgeLinks = (
+  crm: Deployment['crm'],
+  {part: {flow, module, parents}, own, finals}: {part: Part; own: any[]; finals: Map<number, any>},
+  find: Find,
+) => {
+  const {field, tags} = parents!
+  const accounts = new Map(crm.records('example', 'Accounts').map(({id, Account_Number}) => [Account_Number, id]))
+  const records = new Map(crm.records('example', module).map(record => [record.id, record]))
+  const patches = finalsOf(own.filter(({phase}) => phase === 'patch').map(entry => ({...entry, phase: 'write'})))
+  const told = new Set(own.filter(({phase}) => phase === 'lookup').map(({rowNumber}) => rowNumber))
+  for (const [row, {outcome}] of patches) if (outcome !== 'updated') told.add(row)
+  for (const [row, final] of finals) {
+    if (!isWritten(final) || told.has(row)) continue
+    const linked = records.get(final.recordId)?.[field]?.id ?? null
+    const owner = accounts.get(tags[row - 1]) ?? null
+    if (linked !== owner) find('lost', `row ${row} of ${flow} belongs to ${owner}, and its record to ${linked}`)
   }
 }
 

@@ -10,7 +10,7 @@ import {type Done, openViolence} from './violence.ts'
 import {layFaults} from './wire-faults.ts'
 
 /** A run that has not ended by then never will. */
-const longestSeconds = 60
+const longestSeconds = 90
 
 export type Told = {seed: number; name: string; rows: number; errors: Errors; says: string[]; seconds: number; done: Done}
 

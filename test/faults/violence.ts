@@ -1,9 +1,10 @@
 import {type ChildProcess, execFile} from 'node:child_process'
-import {once} from 'node:events'
 import {createInterface} from 'node:readline'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {promisify} from 'node:util'
+import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
+import type {FaultPoint} from '../../workers/engine/fault-point.ts'
 import type {Deployment} from '../deployment.ts'
 import {openProxy} from '../tcp-proxy.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
@@ -21,12 +22,12 @@ export type Violence = {
   end(): Promise<void>
 }
 
-const deaths = ['after_intent', 'after_send', 'before_settle', 'in_close', 'in_archive'] as const
+const deaths: FaultPoint[] = ['after_intent', 'after_send', 'before_settle', 'after_search', 'in_close', 'in_archive']
 
 /** Two workers, each replaced when it dies. The first ones die at named points; then one is killed, put to sleep or cut off at any moment. `given`: points, and nothing else. */
 export const openViolence = async (here: Deployment, dice: Dice, given?: string[]): Promise<Violence> => {
   const wire = await openProxy(here.config.DATABASE_URL!)
-  const points = given ?? Array.from({length: dice.between(1, 3)}, () => pointOf(dice))
+  const points = given ? [...given] : Array.from({length: dice.between(1, 3)}, () => pointOf(dice))
   const done: Done = {kills: 0, sleeps: 0, cuts: 0}
   const living = new Set<ChildProcess>()
   let alarms = 0
@@ -45,7 +46,7 @@ export const openViolence = async (here: Deployment, dice: Dice, given?: string[
     createInterface(worker.stdout!).on('line', line => {
       if (line.includes('the meter differs')) alarms++
     })
-    if (point?.endsWith('SIGSTOP')) void wakeInTime(worker, here.config.LEASE_SECONDS * 1_000 + 700, done)
+    if (point?.endsWith('SIGSTOP')) void wakeInTime(here, worker, done)
     worker.once('exit', () => {
       living.delete(worker)
       if (over) return
@@ -80,9 +81,11 @@ export const openViolence = async (here: Deployment, dice: Dice, given?: string[
 /** A third of them sleep there past the lease instead of dying. */
 const pointOf = (dice: Dice) => {
   const point = dice.pick(deaths)
-  if (point === 'in_close' || point === 'in_archive') return `${point}:1`
+  if (!isOften(point)) return `${point}:1`
   return `${point}:${dice.between(1, 6)}${dice.chance(1 / 3) ? ':SIGSTOP' : ''}`
 }
+
+const isOften = (point: FaultPoint) => ['after_intent', 'after_send', 'before_settle'].includes(point)
 
 type Scene = {here: Deployment; dice: Dice; living: Set<ChildProcess>; done: Done; wire: Awaited<ReturnType<typeof openProxy>>}
 
@@ -111,18 +114,25 @@ const cutWire = async ({dice, done, wire}: Scene) => {
   wire.mend()
 }
 
-/** A worker that lets itself fall asleep is woken when its lease is another's. */
-const wakeInTime = async (worker: ChildProcess, sleepMs: number, done: Done) => {
-  const gone = once(worker, 'exit')
-  while (worker.exitCode === null && worker.signalCode === null) {
-    await Promise.race([sleep(200), gone])
-    if (!(await isAsleep(worker))) continue
-    done.sleeps++
-    await Promise.race([sleep(sleepMs), gone])
-    worker.kill('SIGCONT')
-    return
+const longestSleepMs = 10_000
+
+/** A worker that lets itself fall asleep is woken a moment after its run has become another's. */
+const wakeInTime = async (here: Deployment, worker: ChildProcess, done: Done) => {
+  const isGone = () => worker.exitCode !== null || worker.signalCode !== null
+  while (!isGone() && !(await isAsleep(worker))) await sleep(200)
+  if (isGone()) return
+  done.sleeps++
+  const before = await countTaken(here)
+  for (const until = performance.now() + longestSleepMs; performance.now() < until && !isGone(); await sleep(100)) {
+    if ((await countTaken(here)) > before) break
   }
+  await sleep(500)
+  worker.kill('SIGCONT')
 }
+
+/** How often runs have been taken; 0 while Postgres is away. */
+const countTaken = ({db}: Deployment) =>
+  db.oneFirst(sql.type(z.object({taken: z.number()}))`select coalesce(sum(fence), 0)::int as taken from run_heads`).catch(() => 0)
 
 const isAsleep = ({pid}: ChildProcess) =>
   promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).then(

@@ -123,3 +123,19 @@ test('the bucket is configured by the environment, whole or not at all', t => {
   })
   t.throws(() => storageOf(readConfig({...environment, S3_SECRET_ACCESS_KEY: undefined})), {message: /S3_SECRET_ACCESS_KEY/})
 })
+
+test('everything in the bucket is listed, past the page of a thousand', async t => {
+  const {storage, s3} = await open(t)
+  for (let n = 0; n < 2_100; n++) s3.objects.set(`org_1/imp_1/src_${n}`, Buffer.from('four'))
+  s3.objects.set('org_2/imp_1/src_1', Buffer.from('x'))
+  const list = async (folder?: string) => {
+    const found = []
+    for await (const object of storage.list(folder)) found.push(object)
+    return found
+  }
+  const all = await list()
+  t.is(new Set(all.map(({key}) => key)).size, 2_101)
+  t.true(all.every(({modifiedAt}) => Math.abs(Date.now() - modifiedAt.getTime()) < 600_000))
+  const [only, ...others] = await list('org_2')
+  t.like([only, others.length], [{key: 'org_2/imp_1/src_1', bytes: 1}, 0])
+})

@@ -133,6 +133,28 @@ test('keys that are not ours are refused', async t => {
   }
 })
 
+test('everything that is stored is listed, with its size and age; what is not whole yet is not', async t => {
+  const {storage, directory} = await open(t)
+  const list = async (folder?: string) => {
+    const found = []
+    for await (const {key, bytes, modifiedAt} of storage.list(folder)) found.push([key, bytes, Date.now() - modifiedAt.getTime() < 60_000])
+    return found.toSorted()
+  }
+  t.deepEqual(await list(), [])
+  await mkdir(join(directory, '_temporary'))
+  await writeFile(join(directory, '_temporary/half'), 'x')
+  for (const key of ['org_1/imp_1/src_1', 'org_1/runs/run_1/0-1.ndjson.gz', 'org_2/imp_1/src_1']) await storage.put(key, inPieces('four'))
+  const [first, second, third] = [
+    ['org_1/imp_1/src_1', 4, true],
+    ['org_1/runs/run_1/0-1.ndjson.gz', 4, true],
+    ['org_2/imp_1/src_1', 4, true],
+  ]
+  t.deepEqual(await list(), [first, second, third])
+  t.deepEqual(await list('org_1'), [first, second])
+  t.deepEqual(await list('org_3'), [])
+  await t.throwsAsync(list('../elsewhere'), {message: /Not a folder/})
+})
+
 test('leftovers older than an hour are swept, younger ones are not', async t => {
   const {storage, directory, files} = await open(t)
   t.is(await storage.sweepTemporary(), 0)

@@ -65,7 +65,7 @@ test.serial('links, patches and rows of a subform are in it', async t => {
     [
       ['1', 'people.csv', 'create', 'Last Name', '', 'One'],
       ['1', 'people.csv', 'create', 'Email', '', 'one@vb.example'],
-      ['1', 'people.csv', 'patch', 'Account Name', '', 'row:companies.2'],
+      ['1', 'people.csv', 'patch', 'Account Name', '', 'the record of row 2 of companies'],
     ],
   )
   const ofCompanies = await planOf(linked.path, linkedRun, linked.ids.companies)

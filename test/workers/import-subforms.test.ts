@@ -1,5 +1,6 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
+import {checkImport} from '../checking.ts'
 import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
 import {prepareFiles, runFiles} from '../linking.ts'
 import {assertSheets, assertWritten, lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../subforms.ts'
@@ -9,7 +10,7 @@ let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
+  here = await world(t, {workers: ['imports', 'discovery', 'checks'], environment: {LEASE_SECONDS: '3', CRM_TIMEOUT_SECONDS: '1'}})
   org = await openOrg(here)
 })
 test.beforeEach(() => here.db.query(sql.unsafe`delete from replacements`))
@@ -134,6 +135,17 @@ test.serial('a write that is not answered is sent again once the rows have been 
   )
 })
 
+test.serial('a parent that another run is at is waited for', async t => {
+  make('Sw-1', ['Old'])
+  await here.db.query(sql.unsafe`
+    insert into replacements (dc, crm_org_id, parent_id, run_no, fence, until, lost)
+    select dc, crm_org_id, ${orderOf(here, 'Sw-1').id}, (select max(run_no) from runs), 99, lading_now() + interval '3 seconds', true
+    from connectors where id = ${org.connector}`)
+  const {run} = await runFiles(org, {orders: orderSheet(['Sw-1']), lines: lineSheet([['Sw-1', 'A']])}, [orders(), lines()])
+  t.true(Date.parse(run.endedAt) - Date.parse(run.startedAt) > 1_500)
+  t.deepEqual(productsOf(here, 'Sw-1'), ['A'])
+})
+
 test.serial('the limit in the middle of a parent admits none of its rows', async t => {
   make('Se-2', ['Kept'])
   const of = [
@@ -142,9 +154,10 @@ test.serial('the limit in the middle of a parent admits none of its rows', async
     ['Se-2', 'C'],
   ] as const
   const {run, path} = await runFiles(org, {orders: orderSheet(['Se-1', 'Se-2']), lines: lineSheet([...of])}, [orders(), lines()], {
-    declaredRows: 4,
+    declaredRows: 3,
   })
-  t.like(run, {rowsWritten: 3 + Number(productsOf(here, 'Se-1').length === 0), stop: {stopped: 'LIMIT_ROWS_PER_RUN'}})
+  t.like(run, {rowsWritten: 2, stop: {stopped: 'LIMIT_ROWS_PER_RUN'}})
+  t.deepEqual(productsOf(here, 'Se-2'), ['Kept'], 'there is room for one of its two rows')
   const later = await retry(path, run.id)
   t.is(later.stop, null)
   assertSheets(here, [...of])
@@ -254,4 +267,27 @@ test.serial('a flow of subform rows that does not fit is refused with the places
   t.deepEqual(await put(orders(), lines(), lines({id: 'twice'})), ['2.subform.field'])
   t.deepEqual(await put(orders(), lines({subform: {...subform, parentFlow: 'nobody'}})), ['1.subform.parentFlow'])
   t.is(await put(orders(), lines()), 200)
+})
+
+test.serial('a check reads rows of a subform as the run does', async t => {
+  const {path} = await prepareFiles(
+    org,
+    {
+      orders: orderSheet(['Sk']),
+      lines: lineSheet([
+        ['Sk', ''],
+        ['Sk', 'A', 'many'],
+        ['Sk', 'B'],
+      ]),
+    },
+    [orders(), lines()],
+  )
+  const {problems} = await checkImport(org, path)
+  t.deepEqual(
+    problems.filter(({severity}) => severity === 'error').map(({kind, field, rows}) => [kind, field, rows]),
+    [
+      ['required', 'Product', [1]],
+      ['invalid_value', 'Quantity', [2]],
+    ],
+  )
 })

@@ -1,7 +1,7 @@
 import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
-import {accountRows, type Org, ok, openOrg} from '../importing.ts'
+import {accountRows, type Org, ok, openOrg, untilEnded} from '../importing.ts'
 import {type FileHost, listFirings, makeSchedule, startFileHost} from '../scheduling.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
@@ -84,4 +84,52 @@ test.serial('a worker that was frozen until another had done its firing does not
     done.importId,
   ])
   t.is(rows[0].count, 1)
+})
+
+test.serial('an import that a person has run meanwhile is not cleared away with what an attempt left', async t => {
+  host.serve(accountRows(2, 'meanwhile-'))
+  const {path} = await makeSchedule(org, host)
+  start(['schedules'], {FAULT_POINT: 'after_source:1:SIGKILL'})
+  const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
+  const made = `select i.id, s.id as source, s.file_key as key from sources s join imports i using (import_no) join firings using (import_no)
+    where firings.id = $1`
+  const {rows} = await until(
+    () => house.hot.query(made, [firing.id]),
+    ({rows: found}) => found.length === 1,
+  )
+  const [{id, source, key}] = rows
+  const own = `/orgs/${org.org}/imports/${id}`
+  await ok(org.call('PUT', `${own}/slots`, {companies: source}), 200)
+  const {run} = await ok(org.call('POST', `${own}/runs`, {}), 202)
+  await untilEnded(org.call, `${own}/runs/${run.id}`)
+  start(['clock', 'schedules'])
+  const [done] = await until(
+    () => listFirings(org, path),
+    ([one]) => one?.state === 'ended',
+  )
+  t.is(done.outcome, 'done')
+  t.not(done.importId, id)
+  await ok(org.call('GET', own), 200)
+  t.true(await house.storage.exists(key))
+})
+
+test.serial('a schedule that is removed while its import is being made leaves none behind, with no file of it', async t => {
+  host.serve(accountRows(2, 'removed-'))
+  const {path} = await makeSchedule(org, host)
+  const frozen = start(['schedules'], {FAULT_POINT: 'after_source:1:SIGSTOP'})
+  const {firing} = await ok(org.call('POST', `${path}/run`, {}), 202)
+  const made =
+    'select i.id, s.file_key as key from sources s join imports i using (import_no) join firings using (import_no) where firings.id = $1'
+  const {rows} = await until(
+    () => house.hot.query(made, [firing.id]),
+    ({rows: found}) => found.length === 1,
+  )
+  await ok(org.call('DELETE', path), 200)
+  const gone = async () => {
+    // It may only now come to where it freezes.
+    frozen.kill('SIGCONT')
+    return (await org.call('GET', `/orgs/${org.org}/imports/${rows[0].id}`)).status
+  }
+  await until(gone, status => status === 404)
+  t.false(await house.storage.exists(rows[0].key))
 })

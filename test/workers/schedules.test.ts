@@ -109,6 +109,7 @@ test.serial(
     for (const tries of [1, 2]) {
       const waiting = await untilOver(org, path, firing.id, one => one.state === 'due' && one.tries === tries)
       t.true(Date.parse(waiting.tryAgainAt) > Date.now())
+      t.like(waiting, {outcome: null, reason: {code: 'NOT_FOUND'}})
       await house.hot.query(`update firings set lease_until = lading_now() - interval '3 seconds' where id = $1`, [firing.id])
     }
     t.like(await untilOver(org, path, firing.id), {outcome: 'failed', reason: {code: 'NOT_FOUND'}, tries: 2})

@@ -7,6 +7,7 @@ import {deleteCursors} from '../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../sql/run-heads.ts'
 import {deleteAnswers} from '../../sql/run-lookups.ts'
 import {beginClose, endRun} from '../../sql/runs.ts'
+import {settleRun} from '../../sql/usage.ts'
 import type {Held} from './context.ts'
 import {LeaseLost} from './ending.ts'
 import {atPoint} from './fault-point.ts'
@@ -34,6 +35,7 @@ export const closeRun = async (ctx: Held): Promise<void> => {
     if (!(await endRun(tx, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
     if (run.importNo !== null && !run.dryRun) await setImportState(tx, {no: run.importNo, state: 'done'})
     await announceEnd(tx, run)
+    await settleRun(tx, run.id)
   })
 }
 

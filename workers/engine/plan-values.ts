@@ -111,5 +111,8 @@ const textOf = (value: unknown): string => {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) return value.map(textOf).join('; ')
   if (typeof value === 'object') return 'id' in value ? textOf(value.id) : JSON.stringify(value)
-  return String(value)
+  const text = String(value)
+  return isSupposed(text)
+    ? `the record of row ${text.slice(text.lastIndexOf('.') + 1)} of ${text.slice('row:'.length, text.lastIndexOf('.'))}`
+    : text
 }

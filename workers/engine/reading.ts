@@ -2,7 +2,7 @@ import {Refusal} from '../../shared/errors.ts'
 import type {Row} from '../../shared/imports/row.ts'
 import {type FilePlace, openFile} from '../../shared/imports/stored-file.ts'
 import {StorageMissing} from '../../shared/storage.ts'
-import {RunStopped} from './ending.ts'
+import {RunPaused, RunStopped} from './ending.ts'
 import type {Track} from './row.ts'
 
 /**
@@ -13,6 +13,8 @@ export async function* readChunks(place: FilePlace, {source}: Pick<Track, 'sourc
   try {
     yield* (await openFile(place, source)).rows
   } catch (error) {
+    // Of a cleaning that strikes by an expression.
+    if (error instanceof Refusal && error.code === 'SANDBOX_UNAVAILABLE') throw new RunPaused(error.code, error.message, 30)
     if (error instanceof Refusal) throw new RunStopped({stopped: error.code, message: error.message})
     if (error instanceof StorageMissing)
       throw new RunStopped({stopped: 'FILE_GONE', message: 'The file is no longer in storage. Upload it again'})

@@ -8,7 +8,14 @@ import {
   markRunEmptied,
 } from '../../sql/emptying.ts'
 import {deleteOfRuns, deleteRuns, ofRunsAlone} from '../../sql/erasure.ts'
-import {listImportsToDelete, listRunsOf, listRunsToDelete, listUnemptiedImports, listUnemptiedRuns, type Unemptied} from '../../sql/expiry.ts'
+import {
+  listImportsToDelete,
+  listRunsOf,
+  listRunsToDelete,
+  listUnemptiedImports,
+  listUnemptiedRuns,
+  type Unemptied,
+} from '../../sql/expiry.ts'
 import {atPoint} from '../engine/fault-point.ts'
 import {inPieces} from '../pieces.ts'
 import type {Keeper} from './expire.ts'

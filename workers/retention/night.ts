@@ -2,6 +2,7 @@ import {sweepSpools} from '../../shared/imports/spool.ts'
 import {
   type Claim,
   claimNight,
+  deleteForgotten,
   deleteOldDiscoveries,
   deleteOldFirings,
   deleteOldJobs,
@@ -21,8 +22,10 @@ const orgsPerLook = 100
 const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
 const nightsKeptDays = 400
+/** Whoever has come to a smaller plan has time to fetch what they want to keep, or to think again. */
+const graceDays = 14
 /** Begun again after this many deaths, it would die again. */
-const mostTries = 20
+const mostTries = 100
 
 export type Nightly = Pick<Tools, 'db' | 'storage' | 'log' | 'drain'> & {config: Pick<Tools['config'], 'RETENTION_HOUR_UTC'>}
 
@@ -50,7 +53,7 @@ const end = async ({db, log}: Nightly, claim: Claim) => {
 
 const keepWindows = async (retaining: Retaining) => {
   for (let after = ''; ; ) {
-    const keepers = await listKeepers(retaining.db, {after, limit: orgsPerLook})
+    const keepers = await listKeepers(retaining.db, {after, graceDays, limit: orgsPerLook})
     for (const keeper of keepers) await keepWindow(retaining, keeper)
     if (keepers.length < orgsPerLook) return
     after = keepers.at(-1)!.id
@@ -80,5 +83,6 @@ const keepHouse = async (retaining: Retaining) => {
   await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))
+  await attempt(retaining, 'forgotten', null, async () => tally.add({rows: await db.transaction(deleteForgotten)}))
   await attempt(retaining, 'nights', null, () => deleteOldNights(db, {days: nightsKeptDays}))
 }

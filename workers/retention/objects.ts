@@ -1,4 +1,4 @@
-import {type StoredObject, StorageMissing} from '../../shared/storage.ts'
+import {StorageMissing, type StoredObject} from '../../shared/storage.ts'
 import {listDoomed, listNameless, readNow} from '../../sql/emptying.ts'
 import {deleteLoose} from '../../sql/segments.ts'
 import {atPoint} from '../engine/fault-point.ts'

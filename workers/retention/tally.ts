@@ -57,8 +57,7 @@ export const openLogged = ({log}: Pick<Tools, 'log'>): Tally => ({
 })
 
 /** Orgs are named by the column for them, which goes with them. */
-const messageOf = (error: unknown) =>
-  (error instanceof Error ? error.message : String(error)).replaceAll(/org_\w+/g, 'org').slice(0, 500)
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).replaceAll(/org_\w+/g, 'org').slice(0, 500)
 
 /** A step that fails keeps none of the others, unless the process is to stop or has lost the night. */
 export const attempt = async ({tally, drain}: Retaining, step: string, org: string | null, act: () => Promise<unknown>) => {

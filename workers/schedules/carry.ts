@@ -9,7 +9,7 @@ import {findKnownNow} from '../../shared/templates/known.ts'
 import type {Tx} from '../../sql/database.ts'
 import {type Firing, findLastRun, layDownFiring, setFiringImport, setFiringRun, takeFiring} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
-import {findFired, type Schedule} from '../../sql/schedules.ts'
+import {findFired, type Reason, type Schedule} from '../../sql/schedules.ts'
 import {atPoint} from '../engine/fault-point.ts'
 import {endDrifted, endFailed, endHindered, endUnchanged} from './end-firing.ts'
 import {type Fetched, type Firework, fetchFile} from './fetch.ts'
@@ -108,9 +108,14 @@ const goOn = async (work: Firework, ready: Ready): Promise<State> => {
   })
 }
 
+/** Kept with the firing; another file altogether may differ in thousands of columns. */
+const mostDrift = 100
+
+/** What stops comes first. */
 const driftOf = async ({db}: Firework, {ground, schedule}: Ready, {made, filled}: Filling): Promise<Drift[]> => {
   const {modules, libraries, discovery} = await findKnownNow(db, {org: schedule.org, connector: made.connectorId})
-  return findDrift(ground.template, {sources: filled, modules: discovery ? modules : null, libraries})
+  const drift = findDrift(ground.template, {sources: filled, modules: discovery ? modules : null, libraries})
+  return [...drift.filter(({stops}) => stops), ...drift.filter(({stops}) => !stops)].slice(0, mostDrift)
 }
 
 const begin = async (work: Firework, ready: Ready, {made, filled, drift}: Filling & {drift: Drift[]}): Promise<State> => {
@@ -154,11 +159,14 @@ const meet = async (work: Firework, given: Given, error: unknown): Promise<State
   const {db, log} = work
   const {firing} = given
   if (error instanceof Superseded) throw error
-  if (work.signal.aborted) return layDown(work, firing, {seconds: 0, tried: false})
+  if (work.signal.aborted) return layDown(work, firing, {seconds: 0, failed: null})
   if (!isTold(error)) log.error({err: error, firing: firing.id}, 'a firing broke off')
   const seconds = passes(error) || !isTold(error) ? retrySeconds[firing.tries] : undefined
-  if (seconds !== undefined) return layDown(work, firing, {seconds, tried: true})
-  await db.transaction(tx => endFailed(tx, given, reasonOf(error)))
+  const reason = reasonOf(error)
+  if (seconds !== undefined) return layDown(work, firing, {seconds, failed: reason})
+  // A day without orders has a file without rows: nobody has anything to mend.
+  if (reason.code === 'FILE_NO_ROWS') await db.transaction(tx => endHindered(tx, given, {stops: false, reason}))
+  else await db.transaction(tx => endFailed(tx, given, reason))
   return 'ended'
 }
 
@@ -167,7 +175,7 @@ const heldIfSuperseded = (error: unknown): State => {
   throw error
 }
 
-const layDown = async ({db}: Firework, firing: Firing, how: {seconds: number; tried: boolean}): Promise<State> =>
+const layDown = async ({db}: Firework, firing: Firing, how: {seconds: number; failed: Reason | null}): Promise<State> =>
   (await layDownFiring(db, firing, how)) ? 'waiting' : 'held'
 
 const reasonOf = (error: unknown) => {

@@ -17,7 +17,10 @@ const read = async (tx: Tx, of: {org: string; runId: string}) => {
   return {stop, connectorId, counts: {rowsWritten, modules: counts}}
 }
 
-/** A file counts as run once anything of it may have been written: when it comes again, only what was left of it is run. */
+/**
+ * A file counts as run once anything of it may have been written: when it comes again, only what was left of it is run. What a person
+ * cancelled is not begun again by itself.
+ */
 const end = async (tx: Tx, firing: Firing) => {
   const {id, org, runId, scheduleId, sha256, templateVersion} = firing
   if (runId === null) {
@@ -29,6 +32,6 @@ const end = async (tx: Tx, firing: Firing) => {
   const reason = stop && {code: stop.stopped, message: stop.message}
   await endRunning(tx, {id, outcome: stop ? 'stopped' : 'done', reason, counts})
   if (!stop) await forgetFailures(tx, scheduleId)
-  if (stop && counts.rowsWritten === 0) return
+  if (stop && stop.stopped !== 'CANCELLED' && counts.rowsWritten === 0) return
   if (sha256 !== null && templateVersion !== null) await keepLastFile(tx, {id: scheduleId, sha256, templateVersion, connectorId})
 }

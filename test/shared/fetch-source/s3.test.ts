@@ -1,7 +1,11 @@
 import {randomBytes} from 'node:crypto'
+import {once} from 'node:events'
+import {createServer} from 'node:http'
+import type {AddressInfo} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
 import {FileSource} from '../../../shared/fetch-source.ts'
 import {startS3} from '../../simulators/s3.ts'
+import {until} from '../../until.ts'
 import {openDoor} from './world.ts'
 
 const account = {bucket: 'files', accessKeyId: 'AKIALADING', secretAccessKey: 'a secret/with+signs', region: 'eu-central-1'}
@@ -42,6 +46,34 @@ test('what the store refuses, lacks or cannot do now is told apart, and asked fo
     t.is(await code({}), expected)
     t.is(s3.journal.length, before + 1)
   }
+})
+
+test('what a store says in refusing is not read on and on, and no text of its own is told', async t => {
+  let left = false
+  const server = createServer((_, response) => {
+    response.writeHead(400, {'content-type': 'application/xml'})
+    response.write('<Error><Code>Pay at https://evil.example\nnow</Code><Message>')
+    response.on('close', () => {
+      left = true
+    })
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(10_000)));
+    }
+    response.on('drain', more)
+    more()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const place = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const {failure} = openDoor(t, {privateHosts: place})
+  const failed = await failure(FileSource.parse({kind: 's3', ...account, endpoint: `http://${place}`, key: 'a'}), {limitBytes: 1e9})
+  t.like(failed, {code: 'BAD_ANSWER'})
+  t.notRegex(failed!.message, /evil/)
+  await until(
+    () => left,
+    gone => gone,
+  )
 })
 
 test('a store that is not public, or not listed, is not asked', async t => {

@@ -79,11 +79,9 @@ const change = (name: keyof typeof given, changes: object) => {
 
 test('credentials that are not sent stay, null takes one away, a new one takes the place of another kind', t => {
   for (const name of Object.keys(given) as (keyof typeof given)[]) t.deepEqual(change(name, {}), read(name), name)
-  t.like(change('https', {url: 'https://files.example/other.csv'}), {
-    url: 'https://files.example/other.csv',
-    query: 'sig=query-secret',
-    bearer: 'bearer-secret',
-  })
+  const dated = FileSource.parse({...given.basic, url: 'https://files.example/{date:yyyy}/{date-1d:MM}.csv'})
+  const redated = {kind: 'https', url: 'https://files.example/{date-2d:yyyy}/{date:dd}.csv'}
+  t.like(mergeCredentials(dated, SourceChange.parse(redated)), {...redated, basic: given.basic.basic})
   t.deepEqual(change('https', {query: null, headers: null, bearer: null}), {kind: 'https', url: 'https://files.example/orders.csv'})
   t.deepEqual(change('basic', {bearer: 'new'}), {kind: 'https', url: 'https://files.example/orders.csv', bearer: 'new'})
   t.false('password' in change('sftp', {privateKey: 'new'}))
@@ -91,11 +89,14 @@ test('credentials that are not sent stay, null takes one away, a new one takes t
   t.like(change('s3', {key: 'in/other.csv'}), {key: 'in/other.csv', secretAccessKey: 's3-secret'})
 })
 
-test('kept credentials go to no other host, user or key', t => {
+test('kept credentials go to no other host, path, user or key', t => {
   const moved: [keyof typeof given, object][] = [
     ['https', {url: 'https://evil.example/orders.csv'}],
     ['https', {url: 'https://files.example:8443/orders.csv'}],
     ['https', {url: 'http://files.example/orders.csv'}],
+    ['https', {url: 'https://files.example/mine/orders.csv'}],
+    ['https', {url: 'https://files.example/{date:yyyy}.csv'}],
+    ['https', {url: 'https://files.example/orders.csv/../mine'}],
     ['https', {url: 'https://files.example.evil.example/orders.csv', bearer: 'new'}],
     ['s3', {endpoint: 'https://evil.example'}],
     ['s3', {accessKeyId: 'AKIA2'}],

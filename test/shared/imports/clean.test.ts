@@ -80,7 +80,8 @@ test('steps that do not fit the columns are refused with their place', async t =
   const of = (...steps: object[]) => t.throwsAsync(clean(['a', 'b'], [['1', '2']], steps), {instanceOf: Refusal})
   t.like((await of({step: 'trim', columns: ['a', 'c']}))?.extra, {issues: [{path: [0]}]})
   t.like((await of({step: 'trim'}, {step: 'split', column: 'a', separator: ' ', into: ['x', 'b']}))?.extra, {issues: [{path: [1]}]})
-  t.like((await of({step: 'strikeWhere', expression: 'row.a === "1"'}))?.extra, {issues: [{path: [0, 'step']}]})
+  for (const expression of ['row.c', 'row.a ===', 'value > 1', 'core.x(row.a)', 'fetch("x")'])
+    t.like((await of({step: 'strikeWhere', expression}))?.extra, {issues: [{path: [0, 'expression']}]})
   await t.notThrowsAsync(
     clean(
       ['a', 'b'],
@@ -247,4 +248,28 @@ test('a digest map finds what it was given, however often it grew', t => {
   const map = openDigestMap()
   for (let n = 1; n <= 50_000; n++) t.is(map.seen(`key ${n}`, n), undefined)
   for (let n = 50_000; n >= 1; n -= 7) t.is(map.seen(`key ${n}`, 99), n)
+})
+
+test('rows for which an expression is true are struck, as the steps before left them', async t => {
+  const rows = Array.from({length: 1_200}, (_, n) => [` ${n + 1}`, n % 2 ? 'x-y' : 'z-y'])
+  rows[4] = ['5', 'x-y', 'ragged']
+  const steps = [
+    {step: 'trim'},
+    {step: 'split', column: 'b', separator: '-', into: ['first', 'second']},
+    {step: 'strikeWhere', expression: "Number(row.a) > 600 && row.first === 'x' && Date.now() === 0"},
+    {step: 'strikeWhere', expression: "row.a === '1'"},
+  ]
+  const {struck} = await clean(['a', 'b'], rows, steps)
+  const expected = [1, ...Array.from({length: 300}, (_, n) => 602 + 2 * n)].map(row => `${row} The row was struck by an expression`)
+  t.deepEqual(struck, expected)
+})
+
+test('an expression that fails for a row is told with the row', async t => {
+  const strike = (expression: string) =>
+    t.throwsAsync(clean(['a'], [['1'], ['x']], [{step: 'strikeWhere', expression}]), {instanceOf: Refusal})
+  t.like(await strike("row.a === 'x' && null.x"), {code: 'UNREADABLE', extra: {row: 2, reason: 'EXPRESSION_THROWN'}})
+  t.like(await strike(`row.a === 'x' && /^(a+)+$/.test('${'a'.repeat(60)}!')`), {
+    code: 'UNREADABLE',
+    extra: {row: 2, reason: 'EXPRESSION_TIMEOUT'},
+  })
 })

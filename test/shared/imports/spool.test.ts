@@ -1,8 +1,9 @@
-import {mkdtemp, readdir, rm} from 'node:fs/promises'
+import {randomUUID} from 'node:crypto'
+import {mkdir, mkdtemp, readdir, rm, utimes, writeFile} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import test, {type ExecutionContext} from 'ava'
-import {spool} from '../../../shared/imports/spool.ts'
+import {spool, sweepSpools} from '../../../shared/imports/spool.ts'
 import {collect, inPieces} from './chunks.ts'
 
 const open = async (t: ExecutionContext) => {
@@ -67,4 +68,16 @@ test('what fails half-way leaves no file, and its error is passed on', async t =
   }
   await t.throwsAsync(spool(failing(), {directory}), {message: 'row 400,000 cannot be read'})
   t.deepEqual(await readdir(directory), [])
+})
+
+test('what a dead process left is swept after a day, and nothing else of the folder', async t => {
+  const directory = await open(t)
+  const name = () => `lading-${randomUUID()}`
+  const [old, young, folder, others] = [name(), name(), name(), ['lading-world-x', `other-${randomUUID()}`, `${name()}.csv`]]
+  for (const file of [old, young, ...others]) await writeFile(join(directory, file), 'x')
+  await mkdir(join(directory, folder))
+  const at = new Date(Date.now() - 25 * 3_600_000)
+  for (const file of [old, folder, ...others]) await utimes(join(directory, file), at, at)
+  t.is(await sweepSpools({directory}), 1)
+  t.deepEqual((await readdir(directory)).toSorted(), [young, folder, ...others].toSorted())
 })

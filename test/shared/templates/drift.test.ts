@@ -132,3 +132,45 @@ test('without a discovery only files and expressions are looked at, without libr
   t.deepEqual(told(drift({modules: null, libraries: {}, ...files('surname')})).length, 5)
   t.deepEqual(findDrift(saved, {sources: [], modules: usual.modules}), [])
 })
+
+const cell = (name: string, source: string) => mapping(name, {mode: 'column', source})
+const sheets = Template.parse(
+  leadsTemplate({
+    sources: [
+      {slot: 'leads', label: 'Leads', columns: ['surname', 'ref']},
+      {slot: 'lines', label: 'Lines', columns: ['lead', 'what', 'kind'], cleaning: [{step: 'strikeWhere', expression: 'row.kind === "x"'}]},
+    ],
+    flows: [
+      {id: 'f', sourceId: 'leads', module: 'Leads', fields: [cell('Last_Name', 'surname')]},
+      {
+        ...{id: 'g', sourceId: 'lines', module: 'Lines', fields: [cell('What', 'what')]},
+        subform: {field: 'Lines', child: 'Lines', parentFlow: 'f', key: {parentColumn: 'ref', childColumn: 'lead'}},
+      },
+    ],
+  }),
+)
+const rowsOf = {type: 'subform', subform: {module: 'Lines'}} as Partial<DiscoveredField>
+const withRows = (...fields: DiscoveredField[]) => modulesOf(moduleOf('Lines', ['What']), {...leads, fields: [...leads.fields, ...fields]})
+const sheetDrift = (seen: Partial<Seen>) => told(findDrift(sheets, {sources: [], modules: withRows(field('Lines', rowsOf)), ...seen}))
+
+test('columns that bring a subform row to its parent are read, and those of an expression that strikes rows', t => {
+  t.deepEqual(sheetDrift({}), [])
+  t.deepEqual(sheetDrift({sources: [{slot: 'leads', columns: ['surname']}]}), [['column_missing', 'ref', true]])
+  t.deepEqual(sheetDrift({sources: [{slot: 'lines', columns: ['what']}]}), [
+    ['column_missing', 'lead', true],
+    ['column_missing', 'kind', true],
+  ])
+})
+
+test("a subform's field is one of the parents' module", t => {
+  t.deepEqual(sheetDrift({modules: withRows()}), [['field_gone', null, true]])
+  t.deepEqual(sheetDrift({modules: withRows(field('Lines'))}), [['field_changed', null, true]])
+})
+
+test('rows of a subform without the flow of their parents are no template', t => {
+  const {error} = Template.safeParse({...sheets, flows: sheets.flows.slice(1)})
+  t.deepEqual(
+    error?.issues.map(({path}) => path.join('.')),
+    ['flows.0.subform.parentFlow'],
+  )
+})

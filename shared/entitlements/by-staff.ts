@@ -1,0 +1,94 @@
+import {z} from 'zod'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {
+  findPlanVersion,
+  lockPack,
+  lockPricedPlan,
+  lockSuspension,
+  type Pack,
+  type PackPayment,
+  type PlanPayment,
+  type PricedPlan,
+  setPackPayment,
+  setPlanPayment,
+  setSuspended,
+} from '../../sql/plans.ts'
+import {Refusal} from '../errors.ts'
+import {recordStaffAction, type Staff} from '../people/staff-action.ts'
+import {movePlan, recordPlan} from './plan.ts'
+import {readStanding, type Standing} from './standing.ts'
+
+type Placed = {org: string; planVersionId: string; reason: string}
+
+/** Puts an org on any version of any plan. From and to a plan that nobody pays for, a period begins; between paid plans it goes on. */
+export const placeOrg = (db: Pool, staff: Staff, {org, planVersionId, reason}: Placed): Promise<Standing> =>
+  db.transaction(async tx => {
+    await holdOrg(tx, org)
+    const to = await findPlanVersion(tx, planVersionId)
+    if (!to) throw new Refusal('NOT_FOUND', 'No such plan version: GET /billing/admin/plans lists them')
+    const before = await readStanding(tx, org)
+    if (before.payer !== org) throw new Refusal('SANDBOX_ORG', `This org is a sandbox: its plan is that of ${before.payer}`)
+    if (before.plan.id === to.id && before.status === 'active') return before
+    const anchor = isPaid(before.plan) && isPaid(to) ? null : before.now
+    const after = await movePlan(tx, {org, to, status: 'active', anchor})
+    await recordStaffAction(tx, staff, {kind: 'org.plan', org, reason, detail: {from: before.plan.id, to: to.id}})
+    await recordPlan(tx, {org, via: 'staff'}, 'plan.changed', before, after)
+    return after
+  })
+
+const isPaid = ({key}: {key: string}) => key !== 'free' && key !== 'trial'
+
+type Suspended = {org: string; suspended: boolean; reason: string | undefined}
+
+/** Whatever an org has paid for, it begins nothing metered while it is suspended; what it has begun completes. */
+export const setOrgSuspended = (db: Pool, staff: Staff, {org, suspended, reason}: Suspended): Promise<Standing> =>
+  db.transaction(async tx => {
+    const {suspendedAt} = await holdOrg(tx, org)
+    const before = await readStanding(tx, org)
+    if ((suspendedAt !== null) === suspended) return before
+    await setSuspended(tx, {id: org, suspended})
+    const after = await readStanding(tx, org)
+    await recordStaffAction(tx, staff, {kind: suspended ? 'org.suspend' : 'org.unsuspend', org, reason})
+    await recordPlan(tx, {org, via: 'staff'}, suspended ? 'plan.suspended' : 'plan.unsuspended', before, after)
+    return after
+  })
+
+const holdOrg = async (tx: Tx, org: string) => {
+  const found = await lockSuspension(tx, org)
+  if (!found) throw new Refusal('NOT_FOUND', 'No such org')
+  return found
+}
+
+const id = z.string().trim().min(1).max(255).nullish()
+export const PackPaymentBody = z.strictObject({paymentProductId: id, paymentPriceId: id})
+export const PlanPaymentBody = z.strictObject({
+  ...{paymentProductId: id, paymentPriceMonthlyId: id, paymentPriceAnnualId: id, paymentPriceOverageId: id},
+})
+
+/** What is left out stays. */
+export const pricePlan = (
+  db: Pool,
+  staff: Staff,
+  {id: plan, ...given}: z.output<typeof PlanPaymentBody> & {id: string},
+): Promise<PricedPlan> =>
+  db.transaction(async tx => {
+    const found = await lockPricedPlan(tx, plan)
+    if (!found) throw new Refusal('NOT_FOUND', 'No such plan version: GET /billing/admin/plans lists them')
+    const next = merge<PlanPayment>(found, given)
+    await recordStaffAction(tx, staff, {kind: 'plan.payment', detail: {plan, ...given}})
+    return setPlanPayment(tx, plan, next)
+  })
+
+export const pricePack = (db: Pool, staff: Staff, {key, ...given}: z.output<typeof PackPaymentBody> & {key: string}): Promise<Pack> =>
+  db.transaction(async tx => {
+    const found = await lockPack(tx, key)
+    if (!found) throw new Refusal('NOT_FOUND', 'No such pack: GET /billing/admin/packs lists them')
+    const next = merge<PackPayment>(found, given)
+    await recordStaffAction(tx, staff, {kind: 'pack.payment', detail: {pack: key, ...given}})
+    return setPackPayment(tx, key, next)
+  })
+
+const merge = <T extends object>(found: T, given: {[N in keyof T]?: T[N] | undefined}): T => ({
+  ...found,
+  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+})

@@ -1,0 +1,214 @@
+import anyTest, {type TestFn} from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {makePlan, place, refused} from '../entitling.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
+import {addConnector, discover} from '../registering.ts'
+import {makeTemplate, seldom} from '../scheduling.ts'
+import {type World, world} from '../world.ts'
+import {callsOf, row} from '../writing.ts'
+
+/** What plans let an org do, where it bites. One clock: the tests take turns. */
+const test = anyTest.serial as TestFn
+let house: World
+test.before(async t => {
+  house = await world(t, {workers: ['discovery', 'imports', 'writes'], environment: {DEFAULT_PLAN: 'free'}})
+  await makePlan(house, 'small', {rowsPerPeriod: 20, rowsPerRun: 12, modules: 1, schedules: 0, fileBytes: 200, aiCredits: 10})
+})
+test.beforeEach(() => house.ahead('0 seconds'))
+
+const usageOf = async (call: ReturnType<World['as']>) => ok(call('GET', '/entitlements/usage'), 200)
+const rowsOf = async (call: ReturnType<World['as']>) => (await usageOf(call)).rows
+const authorise = (call: ReturnType<World['as']>, declaredRows: number) => call('POST', '/entitlements/runs/authorise', {declaredRows})
+
+/** An org nobody else has, as its owner calls. */
+const newOrg = async (plan?: string) => {
+  const {org, token} = await house.makeOrg()
+  if (plan) await place(house, org, plan)
+  return {org, call: house.as(token)}
+}
+
+test('a new org begins on the default plan, and is told of all of it', async t => {
+  const {call} = await newOrg()
+  const me = await ok(call('GET', '/entitlements/me'), 200)
+  t.like(me, {plan: {key: 'free', version: 2}, status: 'active', features: [], trial: null, pastDue: null, overageEnabled: false})
+  t.like(me.limits, {rowsPerPeriod: 5_000, modules: 5, schedules: 1, aiCredits: 25})
+  t.like(me.usage.rows, {limit: 5_000, used: 0, reserved: 0, remaining: 5_000, overage: 0})
+  t.like(me.credits, {included: 25, purchased: 0, reserved: 0, available: 25, periodStart: me.period.start, periodEnd: me.period.end})
+  t.like((await usageOf(call)).credits, {available: 25, spent: 0, byFeature: []})
+})
+
+test('50 authorisations at once never pass what the period has', async t => {
+  const {org, call} = await newOrg('small.1')
+  const answers = await Promise.all(Array.from({length: 50}, () => authorise(call, 3)))
+  t.is(answers.filter(({status}) => status === 200).length, 6)
+  const no = answers.filter(({status}) => status !== 200)
+  for (const answer of no.slice(0, 3)) t.like(answer, {status: 402, body: {code: 'LIMIT_ROWS'}}, answer.text)
+  t.true(no.every(({body}) => body.code === 'LIMIT_ROWS'))
+  t.like(await rowsOf(call), {limit: 20, used: 0, reserved: 18, remaining: 2})
+  const runs: string[] = answers.flatMap(({status, body}) => (status === 200 ? [body.runId] : []))
+  const end = (run: string) => call('POST', `/entitlements/runs/${run}/progress`, {rowsWritten: 2, done: true})
+  const ended = await Promise.all([...runs, ...runs].flatMap(run => [end(run), authorise(call, 1)]))
+  t.true(ended.every(({status}) => status === 200 || status === 402))
+  const {used, reserved} = await rowsOf(call)
+  t.is(used, 12, 'each run once')
+  t.true(used + reserved <= 20)
+  t.like(await sumsOf(org), {used, reserved})
+})
+
+const Sums = z.object({used: z.number(), reserved: z.number()})
+const sumsOf = (org: string) =>
+  house.db.one(sql.type(Sums)`
+    select sum(used)::int8 as used, coalesce(sum(reserved) filter (where used is null), 0)::int8 as reserved from row_usage where org_id = ${org}`)
+
+test('a refusal says how many are left and what would lift it', async t => {
+  const {call} = await newOrg('small.1')
+  await ok(authorise(call, 12), 200)
+  const no = await authorise(call, 10)
+  const {period} = await ok(call('GET', '/entitlements/me'), 200)
+  const lift = [
+    {by: 'fewer', rows: 8},
+    {by: 'trial', limit: 50_000},
+    {by: 'plan', planKey: 'team', name: 'Team', limit: 100_000},
+    {by: 'period', at: period.end},
+  ]
+  refused(t, no, 'LIMIT_ROWS', lift, /8 of the 20/)
+  t.like(no.body, {limit: 20, used: 0, reserved: 12, remaining: 8, periodEnd: period.end})
+  await ok(authorise(call, 8), 200)
+  t.like((await ok(call('GET', '/entitlements/me'), 200)).usage.rows, {remaining: 0})
+})
+
+test('a run is cut to the plan’s rows per run, reserves those, and counts what it wrote', async t => {
+  const org = await openOrg(house)
+  await place(house, org.org, 'small.1')
+  const here = callsOf(house, org)
+  const answer = await ok(here.org.call('POST', '/entitlements/runs/authorise', {declaredRows: 50, connectorId: org.connector}), 200)
+  t.like(answer, {rowsPerRun: 12, stoppedBy: 'plan'})
+  t.like(await rowsOf(org.call), {reserved: 12, remaining: 8})
+  await ok(here.create(answer.runId, [row('E-1'), row('E-2')]), 200)
+  t.like(await rowsOf(org.call), {used: 0, reserved: 12}, 'reserved while it runs')
+  await ok(here.tell(answer.runId, 'progress', {done: true}), 200)
+  await ok(here.tell(answer.runId, 'progress', {done: true}), 200)
+  t.like(await rowsOf(org.call), {used: 2, reserved: 0, remaining: 18, overage: 0})
+
+  const {run} = await runImport(org, {csv: accountRows(5, 'E-9'), flow: accounts})
+  t.is(run.rowsWritten, 5)
+  t.like(await rowsOf(org.call), {used: 7, reserved: 0}, 'and of our own engine the same')
+  const {path} = await prepareImport(org, {csv: accountRows(2, 'E-8'), flow: accounts})
+  const dry = (await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)).run
+  await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  t.like(await rowsOf(org.call), {used: 7, reserved: 0}, 'a dry run counts nothing')
+})
+
+test('an authorised run completes, whatever becomes of plan and period; a retry takes what room there is', async t => {
+  const org = await openOrg(house, 'zoe@other.example')
+  await place(house, org.org, 'small.1')
+  const {path} = await prepareImport(org, {csv: accountRows(6, 'F-'), flow: accounts})
+  const importId = path.split('/').at(-1)
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 6, importId}), 200)
+  await makePlan(house, 'nothing', {rowsPerPeriod: 2, rowsPerRun: 1, aiCredits: 0})
+  await place(house, org.org, 'nothing.1')
+  await ok(house.as(house.adminToken)('POST', `/staff/orgs/${org.org}/suspend`, {reason: 'A test'}), 200)
+  await ok(org.call('POST', `${path}/runs`, {runId}), 202)
+  const first = await untilEnded(org.call, `${path}/runs/${runId}`)
+  t.like(first, {rowsWritten: 6, stop: null})
+  const suspended = await org.call('POST', `${path}/runs`, {retryOf: runId})
+  refused(t, suspended, 'STATUS_SUSPENDED', [{by: 'support'}])
+  await ok(house.as(house.adminToken)('POST', `/staff/orgs/${org.org}/unsuspend`, {}), 200)
+  await place(house, org.org, 'small.1')
+  await ok(authorise(org.call, 12), 200)
+  await ok(authorise(org.call, 1), 200)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {retryOf: runId}), 202)
+  t.like(
+    await untilEnded(org.call, `${path}/runs/${run.id}`),
+    {rowsPerRun: 1, rowsWritten: 0, stop: null},
+    'six rows, all inherited, one left',
+  )
+})
+
+test('with overage rows past the plan’s are let through and told of each run', async t => {
+  const {org, call} = await newOrg('small.1')
+  await house.db.query(sql.unsafe`update orgs set overage_enabled = true where id = ${org}`)
+  const runs = [await ok(authorise(call, 12), 200), await ok(authorise(call, 12), 200), await ok(authorise(call, 12), 200)]
+  for (const [n, {runId}] of runs.entries())
+    await ok(call('POST', `/entitlements/runs/${runId}/progress`, {rowsWritten: 9 + n, done: true}), 200)
+  t.like(await rowsOf(call), {limit: 20, used: 30, reserved: 0, remaining: 0, overage: 10})
+  const Line = z.object({used: z.number(), overage: z.number()})
+  const lines = await house.db.any(sql.type(Line)`select used, overage from row_usage where org_id = ${org} order by settled_at`)
+  t.is((await ok(call('GET', `/orgs/${org}/runs/${runs[2]!.runId}`), 200)).run.overageRows, 10)
+  t.deepEqual(lines, [
+    {used: 9, overage: 0},
+    {used: 10, overage: 0},
+    {used: 11, overage: 10},
+  ])
+  await house.db.query(sql.unsafe`update orgs set overage_enabled = false where id = ${org}`)
+  t.like(await authorise(call, 1), {status: 402, body: {code: 'LIMIT_ROWS'}})
+})
+
+test('a payment that failed stops nothing for seven days', async t => {
+  const {org, call} = await newOrg('team.1')
+  await house.db.query(
+    sql.unsafe`update orgs set plan_status = 'past_due', past_due_since = lading_now() - interval '6 days 23 hours' where id = ${org}`,
+  )
+  await ok(authorise(call, 1), 200)
+  t.is((await ok(call('GET', '/entitlements/me'), 200)).status, 'past_due')
+  await house.db.query(sql.unsafe`update orgs set past_due_since = lading_now() - interval '7 days 1 second' where id = ${org}`)
+  refused(t, await authorise(call, 1), 'STATUS_PAST_DUE', [{by: 'payment'}])
+})
+
+test('modules, schedules, files and features: what the plan has no room for', async t => {
+  const {org: id, call} = await newOrg('small.1')
+  const connector = await addConnector(house, id)
+  await discover(house, id, connector)
+  const org = {org: id, call, connector}
+  const enable = (module: string, enabled = true) => call('PATCH', `/orgs/${org.org}/config/modules/${module}`, {enabled})
+  await ok(enable('Leads'), 200)
+  const roomy = [
+    {by: 'trial', limit: 25},
+    {by: 'plan', planKey: 'team', limit: 25},
+  ]
+  refused(t, await enable('Accounts'), 'LIMIT_MODULES', roomy, /room for 1/)
+  await ok(enable('Leads', false), 200)
+  await ok(enable('Accounts'), 200)
+
+  const of = await makeTemplate(org)
+  const source = {kind: 'https', url: 'https://files.example/a.csv'}
+  refused(t, await call('POST', `${of}/schedules`, {name: 'No', ...seldom, source}), 'LIMIT_SCHEDULES', [
+    {by: 'trial', limit: 10},
+    {by: 'plan', planKey: 'team'},
+  ])
+
+  const {import: made} = await ok(call('POST', `/orgs/${org.org}/imports`, {connectorId: org.connector}), 201)
+  const large = await call('POST', `/orgs/${org.org}/imports/${made.id}/sources?name=a.csv`, accountRows(40), {'content-type': 'text/csv'})
+  t.like(large, {status: 413, body: {code: 'FILE_TOO_LARGE', lift: [{by: 'trial'}, {by: 'plan', planKey: 'team'}]}}, large.text)
+
+  const library = {
+    manifest: {namespace: 'mine', version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]},
+    source: 'export const one = () => 1',
+  }
+  const no = await call('PUT', `/orgs/${org.org}/libraries/mine`, library)
+  t.like(no, {
+    status: 403,
+    body: {
+      code: 'FEATURE_HELPER_LIBRARIES',
+      lift: [
+        {by: 'trial', limit: null},
+        {by: 'plan', planKey: 'team'},
+      ],
+    },
+  })
+  await ok(call('POST', `/orgs/${org.org}/trial`, {}), 200)
+  await ok(call('PUT', `/orgs/${org.org}/libraries/mine`, library), 200)
+})
+
+test('modules that were on stay on where the plan has less room', async t => {
+  const {org, call} = await newOrg('small.1')
+  const connector = await addConnector(house, org)
+  await discover(house, org, connector)
+  await place(house, org, 'team.1')
+  for (const module of ['Leads', 'Deals']) await ok(call('PATCH', `/orgs/${org}/config/modules/${module}`, {enabled: true}), 200)
+  await place(house, org, 'small.1')
+  await ok(call('PATCH', `/orgs/${org}/config/modules/Leads`, {singular: 'Lead'}), 200)
+  refused(t, await call('PATCH', `/orgs/${org}/config/modules/Accounts`, {enabled: true}), 'LIMIT_MODULES', [{by: 'trial'}, {by: 'plan'}])
+  await ok(call('PATCH', `/orgs/${org}/config/modules/Deals`, {enabled: false}), 200)
+})

@@ -1,0 +1,90 @@
+import test from 'ava'
+import {removeDeleted} from '../../workers/retention.ts'
+import {accountRows, accounts, type Org, ok, openOrg, prepareImport, runImport, untilEnded} from '../importing.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let org: Org
+
+test.before(async t => {
+  house = await world(t, {workers: ['imports', 'discovery']})
+  org = await openOrg(house)
+})
+
+const outcome = ({status, body}: {status: number; body: any}) => [status, body.code ?? null]
+const list = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports.map(({id}: any) => id)
+const tools = () => ({...house.tools, drain: new AbortController().signal})
+
+test.serial('an import is renamed against the version that was read', async t => {
+  const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const read = await org.call('GET', path)
+  const etag = read.headers.get('etag')!
+  t.is(etag, `"${read.body.import.version}"`)
+  const renamed = await org.call('PATCH', path, {name: 'March'}, {'if-match': etag})
+  t.like(renamed.body.import, {name: 'March', version: read.body.import.version + 1})
+  t.is(renamed.headers.get('etag'), `"${renamed.body.import.version}"`)
+  const late = await org.call('PATCH', path, {name: 'April'}, {'if-match': etag})
+  t.deepEqual([...outcome(late), late.body.version], [409, 'IMPORT_CONFLICT', renamed.body.import.version])
+  const same = await org.call('PATCH', path, {name: 'March'}, {'if-match': `"${renamed.body.import.version}"`})
+  t.is(same.body.import.version, renamed.body.import.version)
+  t.like((await org.call('PATCH', path, {name: 'May'})).body.import, {name: 'May', state: 'ready'})
+  for (const body of [{}, {name: ''}, {name: 'x', state: 'done'}])
+    t.deepEqual(outcome(await org.call('PATCH', path, body)), [400, 'INVALID'])
+  t.deepEqual(outcome(await org.call('PATCH', path, {name: 'x'}, {'if-match': 'W/"1"'})), [400, 'BAD_IF_MATCH'])
+})
+
+test.serial('whoever made it deletes it, or an admin; it is gone at once, and all of it before the minute is over', async t => {
+  const {path, run, source} = await runImport(org, {csv: accountRows(20, 'deleted-'), flow: accounts})
+  const id = path.split('/').at(-1)
+  const member = await house.makeOrg({role: 'operator', org: org.org})
+  const other = house.as(member.token)
+  t.deepEqual(outcome(await other('DELETE', path)), [403, 'ROLE_REQUIRED'])
+  const {import: theirs} = await ok(other('POST', `/orgs/${org.org}/imports`, {connectorId: org.connector}), 201)
+  t.deepEqual((await ok(other('DELETE', `/orgs/${org.org}/imports/${theirs.id}`), 200)).removed, theirs.id)
+  t.true((await list()).includes(id))
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, importId: id}), 200)
+  t.deepEqual(await ok(org.call('DELETE', path), 200), {removed: id})
+  t.false((await list()).includes(id))
+  const unknown = [404, 'IMPORT_NOT_FOUND']
+  for (const [method, more, body] of [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['PATCH', '', {name: 'x'}],
+    ['GET', '/runs'],
+    ['GET', `/runs/${run.id}`],
+    ['GET', `/runs/${run.id}/records`],
+    ['GET', `/sources/${source.id}`],
+    ['GET', `/results.csv?run=${run.id}`],
+    ['GET', '/checks'],
+    ['POST', '/runs', {runId}],
+    ['POST', `/runs/${run.id}/questions`, {rules: [{flowId: 'f', choice: 'skip'}]}],
+  ] as const)
+    t.deepEqual(outcome(await org.call(method, `${path}${more}`, body)), unknown, `${method} ${more}`)
+  t.deepEqual(outcome(await org.call('GET', `/orgs/${org.org}/runs/${run.id}/records`)), [410, 'FILE_GONE'])
+  const late = await org.call('POST', `/entitlements/runs/${runId}/progress`, {rowsWritten: 1})
+  t.deepEqual(outcome(late), [410, 'FILE_GONE'])
+  await removeDeleted(tools())
+  const {rows} = await house.hot.query('select id from runs where id = any($1) union all select id from imports where id = any($2)', [
+    [run.id, runId],
+    [id, theirs.id],
+  ])
+  t.deepEqual(rows, [])
+  for await (const {key} of house.storage.list()) t.false(key.includes(id!), key)
+  t.deepEqual(outcome(await org.call('GET', `/orgs/${org.org}/runs/${run.id}`)), [404, 'RUN_NOT_FOUND'])
+})
+
+test.serial('what a run has is not deleted, nor what a dry run reads', async t => {
+  house.crm.faults.add({match: {path: '/crm/v8/Accounts'}, times: 50, action: {type: 'slow', ms: 500, when: 'before'}})
+  for (const start of [{}, {dryRun: true}]) {
+    const {path} = await prepareImport(org, {csv: accountRows(300, 'held-'), flow: accounts})
+    const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
+    t.deepEqual(outcome(await org.call('DELETE', path)), [409, 'IMPORT_RUNNING'])
+    t.deepEqual(outcome(await org.call('PATCH', path, {name: 'While it runs'})), [200, null])
+    await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
+    house.crm.faults.clear()
+    await untilEnded(org.call, `${path}/runs/${run.id}`)
+    await ok(org.call('DELETE', path), 200)
+  }
+  await removeDeleted(tools())
+  t.is((await house.hot.query('select from imports where deleted')).rowCount, 0)
+})

@@ -1,0 +1,30 @@
+import {Readable} from 'node:stream'
+import {type Org, ok} from './importing.ts'
+import {makeTemplate, seldom} from './scheduling.ts'
+import type {World} from './world.ts'
+
+/** What lies beside an org's imports: each has a name of its own, by which it would be found. */
+export const fillMore = async (house: World, {call, org, connector}: Org, run: string): Promise<string[]> => {
+  const of = await makeTemplate({call, org, connector})
+  const body = {name: 'Erased nightly', ...seldom, source: {kind: 'https', url: 'https://files.example/erased.csv'}}
+  const {schedule} = await ok(call('POST', `${of}/schedules`, body), 201)
+  const {firing} = await ok(call('POST', `${of}/schedules/${schedule.id}/run`, {}), 202)
+  const {webhook} = await ok(call('POST', `/orgs/${org}/webhooks`, {url: 'https://receiver.example/erased'}), 201)
+  const {delivery} = await ok(call('POST', `/orgs/${org}/webhooks/${webhook.id}/test`, {}), 202)
+  await ok(call('PUT', `/orgs/${org}/notices`, {endpoints: [webhook.id]}), 200)
+  const key = `${org}/runs/${run}/0-1-erased.ndjson.gz`
+  await house.storage.put(key, Readable.from([Buffer.from('Erased')]))
+  await house.hot.query(
+    `insert into segments (run_no, list, first, last, rows, bytes, sha256, format, storage, key)
+    select run_no, 0, 1, 1, 1, 6, '', 1, 'folder', $2 from runs where id = $1`,
+    [run, key],
+  )
+  await house.hot.query(`insert into retention_failures (day, org_id, step, message) values ('2020-01-01', $1, 'runs', 'Erased')`, [org])
+  return [schedule.id, firing.id, webhook.id, delivery.id, of.split('/').at(-1)!]
+}
+
+/** Beyond what every org has. */
+export const filled = [
+  ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
+  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries'],
+]

@@ -1,0 +1,98 @@
+import {createIntent, payIntent} from './charges.ts'
+import {checkTrialEnd, detailsOf} from './checkout.ts'
+import {collect} from './collect.ts'
+import {complete} from './complete.ts'
+import {add, change} from './events.ts'
+import {createInvoice, finalizeInvoice, paymentOf} from './invoices.ts'
+import {createSaleLine} from './lines.ts'
+import {mergeMetadata} from './metadata.ts'
+import {newCard} from './payment-methods.ts'
+import {declined, invalid} from './refusals.ts'
+import type {Thing} from './store.ts'
+import {startSubscription} from './subscriptions.ts'
+import {attempt, type World} from './world.ts'
+
+/** A person pays at the page. A refusal leaves the session open, and nothing behind. */
+export const payCheckout = (world: World, id: string, {card = 'pm_card_visa', email}: {card?: string; email?: string} = {}): Thing =>
+  attempt(world, () => {
+    const session = world.store.get('checkout.session', id)
+    if (!session) throw new TypeError(`No such checkout: ${id}`)
+    if (session.status !== 'open') throw invalid('This Checkout Session is no longer active.')
+    const customer = session.customer ?? addCustomer(world, email ?? 'guest@example.org')
+    const method = attachUnasked(world, card, customer)
+    const done = session.mode === 'subscription' ? subscribe(world, session, customer, method) : sell(world, session, customer, method)
+    world.clock.cancel(`checkout:${id}`)
+    const patch = {...done, customer, customer_details: detailsOf(world, customer), status: 'complete', url: null}
+    return change(world, session, patch, 'checkout.session.completed')
+  })
+
+const addCustomer = (world: World, email: string): string => {
+  const id = world.newId('cus')
+  const bare = {balance: 0, created: world.clock.now(), email, invoice_prefix: id.slice(-8).toUpperCase(), next_invoice_sequence: 1}
+  add(world, complete('customer', {id, ...bare, tax_exempt: 'none', preferred_locales: [], delinquent: false}), 'customer.created')
+  return id
+}
+
+/** The page asks the bank only when it takes the money. */
+const attachUnasked = (world: World, token: string, customer: string): string => {
+  const card = newCard(world, token)
+  return change(world, card, {customer}, 'payment_method.attached').id
+}
+
+const subscribe = (world: World, session: Thing, customer: string, card: string) => {
+  const {line_items: lines, subscription_data: data} = world.store.get('~checkout', session.id)!
+  if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
+  const days = data.trial_period_days
+  const subscription = startSubscription(world, {
+    customer,
+    items: lines.data.map(({price, quantity}: Thing) => ({price: price.id, ...(quantity === null ? {} : {quantity})})),
+    card,
+    trialEnd: data.trial_end ?? (days === undefined ? null : world.clock.now() + days * 24 * 3600),
+    metadata: mergeMetadata({}, data.metadata),
+    behaviour: 'error_if_incomplete',
+    billingMode: data.billing_mode?.type ?? 'flexible',
+    missingCard: data.trial_settings?.end_behavior.missing_payment_method,
+    description: data.description ?? null,
+    isPresent: true,
+  })
+  const paid = subscription.status === 'trialing' ? 'no_payment_required' : 'paid'
+  return {subscription: subscription.id, invoice: subscription.latest_invoice, payment_status: paid}
+}
+
+const sell = (world: World, session: Thing, customer: string, card: string) => {
+  const {line_items: lines, payment_intent_data: data, invoice_data: about} = world.store.get('~checkout', session.id)!
+  if (session.invoice_creation.enabled) return sellByInvoice(world, {session, customer, card, lines: lines.data, data, about})
+  const intent = createIntent(world, {
+    amount: session.amount_total,
+    currency: session.currency,
+    customer,
+    metadata: mergeMetadata({}, data.metadata),
+    description: data.description ?? null,
+    setupFutureUsage: data.setup_future_usage ?? null,
+  })
+  const {decline} = payIntent(world, intent, card, {isPresent: true})
+  if (decline) throw declined(decline)
+  return {payment_intent: intent.id, payment_status: 'paid'}
+}
+
+type Sale = {session: Thing; customer: string; card: string; lines: Thing[]; data: Record<string, any>; about: Record<string, any>}
+
+const sellByInvoice = (world: World, {session, customer, card, lines, data, about}: Sale) => {
+  const draft = createInvoice(world, {
+    customer,
+    currency: session.currency,
+    lines: lines.map(line => createSaleLine(world, line.price, line.quantity)),
+    reason: 'manual',
+    metadata: mergeMetadata({}, about.metadata),
+    card,
+  })
+  const open = finalizeInvoice(world, draft)
+  const payment = paymentOf(world, open)
+  if (!payment) return {invoice: open.id, payment_status: 'paid'}
+  const intent = world.store.get('payment_intent', payment.payment.payment_intent)!
+  const metadata = mergeMetadata({}, data.metadata)
+  world.store.put({...intent, metadata, setup_future_usage: data.setup_future_usage ?? null})
+  const {failure} = collect(world, open, {card, isPresent: true})
+  if (failure) throw declined(failure === 'no card' ? 'card_declined' : failure)
+  return {invoice: open.id, payment_intent: intent.id, payment_status: 'paid'}
+}

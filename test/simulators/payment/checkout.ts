@@ -1,0 +1,195 @@
+import type {Call} from './calls.ts'
+import {complete} from './complete.ts'
+import {needCustomer} from './customers.ts'
+import {add, change} from './events.ts'
+import {list} from './expand.ts'
+import {nameOf, priceOf} from './lines.ts'
+import {mergeMetadata} from './metadata.ts'
+import {page} from './paging.ts'
+import {isSameInterval} from './periods.ts'
+import {need} from './products.ts'
+import {invalid} from './refusals.ts'
+import type {Thing} from './store.ts'
+import type {World} from './world.ts'
+
+const hour = 3600
+
+export const createCheckout = ({world, params}: Call): Thing => {
+  const {mode, customer = null, line_items: asked = [], expires_at: expires = world.clock.now() + 24 * hour} = params
+  if (mode !== 'payment' && mode !== 'subscription') throw new TypeError('The stand-in has checkouts for payments and subscriptions')
+  if (customer !== null) needCustomer(world, customer)
+  checkUrls(params)
+  checkExpiry(world, expires)
+  checkCustomerUpdate(params, customer)
+  if (params.subscription_data) checkSubscriptionData(world, mode, params.subscription_data)
+  const id = world.newId('cs_test')
+  const lines = readLines(world, id, mode, asked)
+  const total = lines.reduce((sum, line) => sum + line.amount_total, 0)
+  const due = params.subscription_data?.trial_end === undefined ? total : 0
+  world.store.put({id, object: '~checkout', line_items: list(lines, `/v1/checkout/sessions/${id}/line_items`), ...dataOf(params)})
+  const session = complete('checkout.session', {
+    id,
+    ...chosen(params),
+    allowed_payment_method_types: params.allowed_payment_method_types ?? null,
+    amount_subtotal: due,
+    amount_total: due,
+    automatic_tax: {},
+    created: world.clock.now(),
+    currency: lines[0]!.currency,
+    custom_text: {},
+    customer,
+    customer_creation: customer === null ? (mode === 'payment' ? 'if_required' : 'always') : null,
+    customer_details: customer === null ? null : detailsOf(world, customer),
+    expires_at: expires,
+    invoice_creation: mode === 'payment' ? {enabled: params.invoice_creation?.enabled === true, invoice_data: {}} : null,
+    metadata: mergeMetadata({}, params.metadata),
+    mode,
+    payment_method_types: ['card'],
+    payment_status: 'unpaid',
+    status: 'open',
+    total_details: {amount_discount: 0, amount_shipping: 0, amount_tax: 0},
+    ui_mode: 'hosted_page',
+    url: `${world.baseUrl}/c/pay/${id}`,
+  })
+  world.clock.plan(`checkout:${id}`, expires, () => expire(world, world.store.get('checkout.session', id)!))
+  return add(world, session)
+}
+
+const chosen = ({
+  client_reference_id,
+  success_url,
+  cancel_url,
+  payment_method_collection,
+  tax_id_collection,
+  locale,
+}: Record<string, any>) => ({
+  client_reference_id: client_reference_id ?? null,
+  success_url,
+  cancel_url: cancel_url ?? null,
+  payment_method_collection: payment_method_collection ?? 'always',
+  ...(tax_id_collection ? {tax_id_collection: {enabled: tax_id_collection.enabled, required: 'never'}} : {}),
+  locale: locale ?? null,
+})
+
+/** What the page will make of it once it is paid. */
+const dataOf = ({subscription_data, payment_intent_data, invoice_creation}: Record<string, any>) => ({
+  subscription_data: subscription_data ?? {},
+  payment_intent_data: payment_intent_data ?? {},
+  invoice_data: invoice_creation?.invoice_data ?? {},
+})
+
+const checkUrls = ({success_url, cancel_url}: Record<string, any>) => {
+  if (success_url === undefined) throw invalid('Missing required param: success_url.', {code: 'parameter_missing', param: 'success_url'})
+  for (const [param, url] of Object.entries({success_url, cancel_url})) {
+    if (url !== undefined && !URL.canParse(url.replaceAll(/[{}]/g, ''))) throw invalid('Not a valid URL', {code: 'url_invalid', param})
+  }
+}
+
+const checkExpiry = (world: World, expires: number) => {
+  const ahead = expires - world.clock.now()
+  const param = 'expires_at'
+  if (ahead < hour / 2) throw invalid('The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation.', {param})
+  if (ahead > 24 * hour) throw invalid('The `expires_at` timestamp must be less than 24 hours from Checkout Session creation.', {param})
+}
+
+const checkCustomerUpdate = ({customer_update: update, tax_id_collection: tax}: Record<string, any>, customer: string | null) => {
+  if (update && customer === null) throw invalid('`customer_update` can only be used with `customer`.', {param: 'customer_update'})
+  if (tax?.enabled && customer !== null && update?.name !== 'auto') {
+    throw invalid(
+      'Tax ID collection requires updating business name on the customer. To enable tax ID collection for an existing customer, please set `customer_update[name]` to `auto`.',
+    )
+  }
+}
+
+const checkSubscriptionData = (world: World, mode: string, data: Record<string, any>) => {
+  if (mode !== 'subscription') throw invalid('You can not pass `subscription_data` in `payment` mode.', {param: 'subscription_data'})
+  const known = ['metadata', 'trial_end', 'trial_period_days', 'trial_settings', 'billing_mode', 'description']
+  const other = Object.keys(data).find(name => !known.includes(name))
+  if (other) throw new TypeError(`The stand-in does not carry subscription_data[${other}]`)
+  if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
+}
+
+/** Two days at least, and the provider looks again when the page is paid. */
+export const checkTrialEnd = (world: World, end: number) => {
+  const ahead = end - world.clock.now()
+  const param = 'subscription_data[trial_end]'
+  if (ahead < 48 * hour) throw invalid('The `trial_end` date has to be at least 2 days in the future.', {param})
+  if (ahead > 730 * 24 * hour) throw invalid('The `trial_end` date can not be more than 730 days in the future.', {param})
+}
+
+const readLines = (world: World, session: string, mode: string, asked: Record<string, any>[]): Thing[] => {
+  if (asked.length === 0) throw invalid('You must pass `line_items`.', {code: 'parameter_missing', param: 'line_items'})
+  const lines = asked.map((one, index) => readLine(world, session, mode, one, `line_items[${index}]`))
+  const [first, ...rest] = lines
+  if (mode === 'subscription' && rest.some(line => !isSameInterval(line.price.recurring, first!.price.recurring))) {
+    throw invalid('Checkout does not support multiple prices with different billing intervals.', {param: 'line_items'})
+  }
+  return lines
+}
+
+const readLine = (world: World, session: string, mode: string, {price: id, quantity}: Record<string, any>, at: string): Thing => {
+  if (id === undefined) throw new TypeError('The stand-in sells known prices only')
+  const price = need(world, 'price', id, `${at}[price]`)
+  if (!price.active) throw invalid('The price specified is inactive. This field only accepts active prices.', {param: `${at}[price]`})
+  if (mode === 'payment' && price.recurring) {
+    throw invalid(
+      'You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices.',
+      {
+        param: 'mode',
+      },
+    )
+  }
+  if (mode === 'subscription' && !price.recurring) {
+    throw invalid('You must provide at least one recurring price in `subscription` mode.', {param: 'line_items'})
+  }
+  const isMetered = price.recurring?.usage_type === 'metered'
+  if (!isMetered && quantity === undefined) throw invalid('Quantity is required.', {code: 'parameter_missing', param: `${at}[quantity]`})
+  if (isMetered && quantity !== undefined) throw invalid('Quantity should not be specified where usage_type is `metered`.', {param: at})
+  const amount = isMetered ? 0 : priceOf(price, quantity)
+  return complete('item', {
+    id: `li_${session.slice(-16)}_${at.replaceAll(/\D/g, '')}`,
+    amount_discount: 0,
+    amount_subtotal: amount,
+    amount_tax: 0,
+    amount_total: amount,
+    currency: price.currency,
+    description: nameOf(world, price),
+    price,
+    quantity: quantity ?? null,
+  })
+}
+
+export const detailsOf = (world: World, customer: string) => {
+  const {email, name, phone} = world.store.get('customer', customer)!
+  return {address: null, business_name: null, email, individual_name: null, name, phone: phone ?? null, tax_exempt: 'none', tax_ids: []}
+}
+
+export const expireCheckout = ({world, ids}: Call): Thing => {
+  const session = need(world, 'checkout.session', ids[0]!)
+  if (session.status !== 'open') {
+    throw invalid(
+      `Only Checkout Sessions with a status in ["open"] can be expired. This Checkout Session has a status of \`${session.status}\`.`,
+    )
+  }
+  return expire(world, session)
+}
+
+const expire = (world: World, session: Thing): Thing => {
+  world.clock.cancel(`checkout:${session.id}`)
+  return change(world, session, {status: 'expired', url: null}, 'checkout.session.expired')
+}
+
+export const listCheckouts = (call: Call): any => {
+  const {customer, status, subscription, payment_intent: intent} = call.params
+  const isAsked = (one: Thing) =>
+    (customer === undefined || one.customer === customer) &&
+    (status === undefined || one.status === status) &&
+    (subscription === undefined || one.subscription === subscription) &&
+    (intent === undefined || one.payment_intent === intent)
+  return page(call, call.world.store.all('checkout.session').filter(isAsked))
+}
+
+export const listCheckoutLines = (call: Call): any => {
+  need(call.world, 'checkout.session', call.ids[0]!)
+  return page(call, call.world.store.get('~checkout', call.ids[0]!)!.line_items.data.toReversed())
+}

@@ -1,0 +1,47 @@
+import type {Store} from './store.ts'
+
+export type Instant = number | string | Date
+
+/** Seconds since 1970, as everything on this wire. */
+export const toSeconds = (at: Instant): number => {
+  const seconds = typeof at === 'number' ? at : Math.floor(new Date(at).getTime() / 1000)
+  if (!Number.isSafeInteger(seconds)) throw new TypeError(`Not an instant, in whole seconds: ${String(at)}`)
+  return seconds
+}
+
+/** The provider's time. It stands still until it is moved, and what is due on the way is done in its order. */
+export type Clock = {
+  now: () => number
+  /** The next thing due until then, with the clock already put there; null when there is none. */
+  next: (until: number) => (() => void) | null
+  set: (at: number) => void
+  /** One thing a name: naming it again moves it. Of things due at once the lower rank comes first. */
+  plan: (name: string, at: number, run: () => void, rank?: number) => void
+  cancel: (name: string) => void
+}
+
+export const createClock = (store: Store, at: Instant): Clock => {
+  let now = toSeconds(at)
+  return {
+    now: () => now,
+    set: to => {
+      if (to < now) throw new TypeError('This clock goes forwards only')
+      now = to
+    },
+    plan: (name, due, run, rank = 5) => {
+      store.drop('~due', name)
+      store.put({id: name, object: '~due', at: due, run, rank})
+    },
+    cancel: name => store.drop('~due', name),
+    next: until => {
+      const [first] = store
+        .all('~due')
+        .filter(due => due.at <= until)
+        .toSorted((a, b) => a.at - b.at || a.rank - b.rank)
+      if (!first) return null
+      store.drop('~due', first.id)
+      now = Math.max(now, first.at)
+      return first.run
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import {addDiscount} from './discounts.ts'
+import {pausedBy} from './dunning.ts'
+import {need} from './products.ts'
+import {closeDispute, dispute, refund} from './refunds.ts'
+import type {Thing} from './store.ts'
+import {cancelNow} from './subscription-end.ts'
+import {applyUpdate} from './subscription-update.ts'
+import {changeSubscription} from './subscriptions.ts'
+import {attempt, type World} from './world.ts'
+
+/** The account's own staff, who change things beside our API. */
+export type Dashboard = {
+  changePrice: (subscription: string, price: string) => Promise<Thing>
+  cancelNow: (subscription: string) => Promise<Thing>
+  cancelAtPeriodEnd: (subscription: string) => Promise<Thing>
+  pause: (subscription: string) => Promise<Thing>
+  addCoupon: (subscription: string, coupon: string) => Promise<Thing>
+  refund: (charge: string, amount?: number) => Promise<Thing>
+  dispute: (charge: string, reason?: string) => Promise<Thing>
+  closeDispute: (dispute: string, outcome: 'won' | 'lost') => Promise<Thing>
+}
+
+export const openDashboard = (world: () => World, told: <T>(done: T) => Promise<T>): Dashboard => {
+  const doing = async (run: (now: World) => Thing): Promise<Thing> => told(attempt(world(), () => run(world())))
+  return {
+    changePrice: (id, price) => doing(now => changePrice(now, need(now, 'subscription', id), price)),
+    cancelNow: id => doing(now => cancelNow(now, need(now, 'subscription', id))),
+    cancelAtPeriodEnd: id => doing(now => cancelAtPeriodEnd(now, need(now, 'subscription', id))),
+    pause: id => doing(now => pause(now, need(now, 'subscription', id))),
+    addCoupon: (id, coupon) => doing(now => addDiscount(now, need(now, 'subscription', id), coupon)),
+    refund: (id, amount) => doing(now => refund(now, need(now, 'charge', id), amount === undefined ? {} : {amount})),
+    dispute: (id, reason) => doing(now => dispute(now, need(now, 'charge', id), reason)),
+    closeDispute: (id, outcome) => doing(now => closeDispute(now, id, outcome)),
+  }
+}
+
+/** The dashboard's way: the difference is on the next invoice. */
+const changePrice = (world: World, subscription: Thing, price: string): Thing => {
+  const [item] = subscription.items.data
+  return applyUpdate(world, subscription, {items: [{id: item.id, price}], prorationBehaviour: 'create_prorations', patch: {}}).subscription
+}
+
+const cancelAtPeriodEnd = (world: World, subscription: Thing): Thing => {
+  const end = Math.max(...subscription.items.data.map((item: Thing) => item.current_period_end))
+  const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
+  const patch = {cancel_at: end, cancel_at_period_end: true, canceled_at: world.clock.now(), cancellation_details: details}
+  return changeSubscription(world, subscription, patch)
+}
+
+const pause = (world: World, subscription: Thing): Thing =>
+  changeSubscription(world, subscription, pausedBy('pause_requested', world.clock.now()), 'customer.subscription.paused')

@@ -1,0 +1,115 @@
+import {createHmac} from 'node:crypto'
+import {setTimeout as wait} from 'node:timers/promises'
+import {matches} from './glob.ts'
+import type {Thing} from './store.ts'
+import type {World} from './world.ts'
+
+/** One try to tell an address of an event. `status` is null when there was no answer. */
+export type Try = {at: number; event: string; type: string; endpoint: string; status: number | null; answer: string}
+
+const second = 1
+const hour = 3600 * second
+/** Seconds from one try to the next; the last one is 3 days after the first. */
+const backoff = [5 * 60, 30 * 60, 2 * hour, 5 * hour, 10 * hour, 12 * hour, 12 * hour, 12 * hour, 18.5 * hour]
+const answerMs = 10_000
+
+/** Every address that wants it will be told, as the rules of the road have it. Only what was done for good gets this far. */
+const planDeliveries = (world: World) => {
+  for (const {id} of world.store.all('~fresh')) {
+    world.store.drop('~fresh', id)
+    const event = world.store.get('event', id)!
+    for (const endpoint of world.store.all('webhook_endpoint').filter(one => isWanted(one, event.type))) planOne(world, event, endpoint)
+  }
+}
+
+const planOne = (world: World, event: Thing, endpoint: Thing) => {
+  const action = world.traffic.take(event.type)
+  if (action === 'drop') return
+  plan(world, event, endpoint, {isDuring: action === 'during', delay: typeof action === 'object' && action ? action.delay : 0})
+  if (action === 'duplicate') plan(world, event, endpoint, {})
+  if (action === 'duplicate-with-new-id') plan(world, world.store.put({...event, id: world.newId('evt')}), endpoint, {})
+}
+
+const isWanted = (endpoint: Thing, type: string) =>
+  endpoint.status === 'enabled' && endpoint.enabled_events.some((wanted: string) => wanted === '*' || matches(wanted, type))
+
+const plan = (world: World, event: Thing, endpoint: Thing, {isDuring = false, delay = 0}: {isDuring?: boolean; delay?: number}) => {
+  world.store.put({...event, pending_webhooks: (world.store.get('event', event.id)?.pending_webhooks ?? 0) + 1})
+  const id = world.newId('whd')
+  const due = world.clock.now() + delay
+  world.store.put({id, object: '~delivery', event: event.id, endpoint: endpoint.id, due, tries: 0, isDuring, isOut: false})
+  if (delay > 0) world.clock.plan(`delivery:${id}`, due, () => {})
+}
+
+/** Deliveries that should leave now, in the order they will. */
+const leaving = (world: World, onlyDuring: boolean) =>
+  world.traffic.order(
+    world.store.all('~delivery').filter(one => !one.isOut && one.due <= world.clock.now() && (!onlyDuring || one.isDuring)),
+  )
+
+/** Sends what is due, and what becomes due by that; returns when everything was answered. */
+export const sendDue = async (world: World, {onlyDuring = false} = {}): Promise<void> => {
+  for (let round = 0; round < 100; round += 1) {
+    planDeliveries(world)
+    const due = world.traffic.isPaused() ? [] : leaving(world, onlyDuring)
+    if (due.length === 0) return
+    for (const delivery of due) await send(world, delivery)
+  }
+  throw new Error('Deliveries cause deliveries without an end')
+}
+
+/** Waits until nothing is on its way any more. */
+export const settle = async (world: World): Promise<void> => {
+  await sendDue(world)
+  while (world.store.all('~delivery').some(delivery => delivery.isOut)) await new Promise(resolve => setImmediate(resolve))
+}
+
+const send = async (world: World, delivery: Thing) => {
+  const event = world.store.get('event', delivery.event)
+  const endpoint = world.store.get('webhook_endpoint', delivery.endpoint)
+  if (!event || !endpoint || world.store.get('~delivery', delivery.id)?.isOut !== false) return
+  world.store.put({...delivery, isOut: true})
+  const {status, answer} = await post(endpoint.url, event, world.store.get('~secret', endpoint.id)!.secret, world.signedAt())
+  world.store.put({
+    id: world.newId('whtry'),
+    object: '~try',
+    ...({at: world.clock.now(), event: event.id, type: event.type, endpoint: endpoint.id, status, answer} satisfies Try),
+  })
+  const tries = delivery.tries + 1
+  const isTaken = status !== null && status >= 200 && status < 300
+  const pause = backoff[tries - 1]
+  if (isTaken || pause === undefined) {
+    world.store.drop('~delivery', delivery.id)
+    const now = world.store.get('event', event.id)!
+    if (isTaken) world.store.put({...now, pending_webhooks: now.pending_webhooks - 1})
+    return
+  }
+  const due = world.clock.now() + pause
+  world.store.put({...delivery, tries, due, isDuring: false, isOut: false})
+  world.clock.plan(`delivery:${delivery.id}`, due, () => {})
+}
+
+const post = async (url: string, event: Thing, secret: string, at: number): Promise<{status: number | null; answer: string}> => {
+  const body = JSON.stringify(event, null, 2)
+  const ended = new AbortController()
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': 'Stripe/1.0',
+    'stripe-signature': sign(body, secret, at),
+  }
+  try {
+    const answered = fetch(url, {method: 'POST', headers, body, signal: ended.signal, redirect: 'manual'})
+    const late = wait(answerMs, null, {ref: false, signal: ended.signal}).catch(() => null)
+    const response = await Promise.race([answered, late])
+    if (!response) return {status: null, answer: 'no answer in time'}
+    return {status: response.status, answer: (await response.text()).slice(0, 2000)}
+  } catch (error) {
+    return {status: null, answer: String(error)}
+  } finally {
+    ended.abort()
+  }
+}
+
+/** `t` and the HMAC-SHA256 of `t.body`. */
+export const sign = (body: string, secret: string, at: number): string =>
+  `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`

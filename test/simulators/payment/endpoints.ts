@@ -1,0 +1,59 @@
+import type {Call} from './calls.ts'
+import {complete} from './complete.ts'
+import {apiVersion} from './events.ts'
+import {matches} from './glob.ts'
+import {secretOf} from './ids.ts'
+import {mergeMetadata} from './metadata.ts'
+import {page} from './paging.ts'
+import {need} from './products.ts'
+import {invalid} from './refusals.ts'
+import type {Thing} from './store.ts'
+import type {World} from './world.ts'
+
+/** An address that is told of events. Its events have the shape of its version, and there is one version here. */
+export const createEndpoint = ({world, params}: Call): Thing => {
+  const {url, enabled_events: events, api_version: version = apiVersion, description, metadata} = params
+  if (version !== apiVersion) throw invalid(`Invalid Stripe API version: ${version}`, {param: 'api_version'})
+  if (!URL.canParse(url)) throw invalid('Not a valid URL', {code: 'url_invalid', param: 'url'})
+  if (!isLoopback(new URL(url).hostname)) throw new TypeError('The stand-in tells addresses of this machine only')
+  return addEndpoint(world, {url, events, version, description, metadata})
+}
+
+const addEndpoint = (world: World, {url, events, version, description, metadata}: Record<string, any>): Thing => {
+  const id = world.newId('we')
+  const secret = secretOf(world.seed, id)
+  const endpoint = complete('webhook_endpoint', {
+    id,
+    api_version: version,
+    created: world.clock.now(),
+    description: description ?? null,
+    enabled_events: events,
+    metadata: mergeMetadata({}, metadata),
+    status: 'enabled',
+    url,
+  })
+  world.store.put({id, object: '~secret', secret})
+  world.store.put(endpoint)
+  return {...endpoint, secret}
+}
+
+export const isLoopback = (host: string): boolean => /^(127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)
+
+export const listEndpoints = (call: Call): any => page(call, call.world.store.all('webhook_endpoint'))
+
+export const deleteEndpoint = ({world, ids}: Call): Thing => {
+  need(world, 'webhook_endpoint', ids[0]!)
+  world.store.drop('webhook_endpoint', ids[0]!)
+  return {id: ids[0]!, object: 'webhook_endpoint', deleted: true}
+}
+
+const month = 30 * 24 * 3600
+
+/** What happened in the last 30 days. */
+export const listEvents = (call: Call): any => {
+  const {type, types} = call.params
+  const wanted: string[] | undefined = types ?? (type === undefined ? undefined : [type])
+  const since = call.world.clock.now() - month
+  const isAsked = (one: Thing) => one.created >= since && (wanted === undefined || wanted.some(glob => matches(glob, one.type)))
+  return page(call, call.world.store.all('event').filter(isAsked))
+}

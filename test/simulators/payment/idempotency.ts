@@ -1,0 +1,51 @@
+import type {Answer} from './answers.ts'
+import {Refusal} from './refusals.ts'
+
+type Kept = {fingerprint: string; answer: Answer | null; at: number}
+
+/** Answers by idempotency key, for 24 hours of the stand-in's time. */
+export type Keys = {
+  /** The answer this key had before, or null when the call is to be done now. */
+  begin: (key: string, fingerprint: string, now: number) => Answer | null
+  keep: (key: string, answer: Answer) => void
+  forget: (key: string) => void
+}
+
+const day = 24 * 3600
+const longest = 255
+
+export const createKeys = (): Keys => {
+  const kept = new Map<string, Kept>()
+  return {
+    begin: (key, fingerprint, now) => {
+      if (key.length > longest) throw refuse(400, `Idempotency keys can be at most ${longest} characters.`)
+      const found = kept.get(key)
+      if (!found || (found.answer && now - found.at > day)) {
+        kept.set(key, {fingerprint, answer: null, at: now})
+        return null
+      }
+      if (found.fingerprint !== fingerprint) {
+        throw refuse(
+          400,
+          `Keys for idempotent requests can only be used with the same parameters they were first used with. Try using a key other than '${key}' if you meant to execute a different request.`,
+        )
+      }
+      if (!found.answer) {
+        throw refuse(
+          409,
+          `There is currently another in-progress request using this Idempotent Key (that probably means you submitted twice, and the other request is still going through): ${key}.`,
+          'idempotency_key_in_use',
+        )
+      }
+      return found.answer
+    },
+    keep: (key, answer) => {
+      const found = kept.get(key)
+      if (found) found.answer = answer
+    },
+    forget: key => void kept.delete(key),
+  }
+}
+
+const refuse = (status: number, message: string, code?: string) =>
+  new Refusal(status, {type: 'idempotency_error', message, ...(code ? {code} : {})})

@@ -1,0 +1,153 @@
+import type {Call} from './calls.ts'
+import {complete} from './complete.ts'
+import {needCustomer, setDefaultCard} from './customers.ts'
+import {add, change} from './events.ts'
+import {mergeMetadata, orNull} from './metadata.ts'
+import {page} from './paging.ts'
+import {attachCard} from './payment-methods.ts'
+import {need} from './products.ts'
+import {invalid} from './refusals.ts'
+import type {Thing} from './store.ts'
+import {changeSubscription} from './subscriptions.ts'
+import {attempt, type World} from './world.ts'
+
+export const createConfiguration = ({world, params}: Call): Thing => {
+  const {business_profile: profile, default_return_url: url, features, metadata, name, login_page: login} = params
+  const now = world.clock.now()
+  const configuration = complete('billing_portal.configuration', {
+    id: world.newId('bpc'),
+    active: true,
+    business_profile: {headline: null, privacy_policy_url: null, terms_of_service_url: null, ...profile},
+    created: now,
+    default_return_url: orNull(url),
+    features: featuresOf(blankFeatures, features),
+    is_default: world.store.all('billing_portal.configuration').length === 0,
+    login_page: {enabled: login?.enabled === true},
+    metadata: mergeMetadata({}, metadata),
+    name: orNull(name),
+    updated: now,
+  })
+  return add(world, configuration, 'billing_portal.configuration.created')
+}
+
+export const updateConfiguration = ({world, params, ids}: Call): Thing => {
+  const configuration = need(world, 'billing_portal.configuration', ids[0]!)
+  const {active = configuration.active, business_profile: profile, default_return_url: url, features, metadata} = params
+  const patch = {
+    active,
+    business_profile: {...configuration.business_profile, ...profile},
+    default_return_url: orNull(url, configuration.default_return_url),
+    features: featuresOf(configuration.features, features),
+    metadata: mergeMetadata(configuration.metadata, metadata),
+    updated: world.clock.now(),
+  }
+  return change(world, configuration, patch, 'billing_portal.configuration.updated')
+}
+
+const blankFeatures: Record<string, any> = {
+  customer_update: {allowed_updates: [], enabled: false},
+  invoice_history: {enabled: false},
+  payment_method_update: {enabled: false, payment_method_configuration: null},
+  subscription_cancel: {
+    cancellation_reason: {enabled: false, feedback_options: [], options: []},
+    enabled: false,
+    mode: 'at_period_end',
+    proration_behavior: 'none',
+  },
+  subscription_pause: {duration: {interval_options: [], type: 'indefinite'}, enabled: false},
+  subscription_update: {
+    billing_cycle_anchor: null,
+    default_allowed_updates: [],
+    enabled: false,
+    products: null,
+    proration_behavior: 'none',
+    schedule_at_period_end: {conditions: []},
+    trial_update_behavior: 'end_trial',
+  },
+}
+
+const featuresOf = (before: Record<string, any>, given: Record<string, any> = {}) =>
+  Object.fromEntries(Object.entries(before).map(([name, feature]) => [name, {...feature, ...given[name]}]))
+
+export const listConfigurations = (call: Call): any => {
+  const {active, is_default: isDefault} = call.params
+  const isAsked = (one: Thing) =>
+    (active === undefined || one.active === active) && (isDefault === undefined || one.is_default === isDefault)
+  return page(call, call.world.store.all('billing_portal.configuration').filter(isAsked))
+}
+
+export const createPortal = ({world, params}: Call): Thing => {
+  const {customer, configuration: given, return_url: url, locale} = params
+  if (customer === undefined) throw invalid('Missing required param: customer.', {code: 'parameter_missing', param: 'customer'})
+  needCustomer(world, customer)
+  const configuration = given
+    ? need(world, 'billing_portal.configuration', given, 'configuration')
+    : world.store.all('billing_portal.configuration').find(one => one.is_default)
+  if (!configuration) {
+    throw invalid('You can’t create a portal session in test mode until you save your customer portal settings in test mode.')
+  }
+  const id = world.newId('bps')
+  const session = complete('billing_portal.session', {
+    id,
+    configuration: configuration.id,
+    created: world.clock.now(),
+    customer,
+    locale: locale ?? null,
+    return_url: url ?? configuration.default_return_url,
+    url: `${world.baseUrl}/p/session/${id}`,
+  })
+  return add(world, session, 'billing_portal.session.created')
+}
+
+/** What the customer does at the portal. */
+export type PortalAct = {do: 'change card'; card: string} | {do: 'cancel' | 'take back'; subscription: string}
+
+export const actAtPortal = (world: World, sessionId: string, act: PortalAct): Thing =>
+  attempt(world, () => {
+    const session = need(world, 'billing_portal.session', sessionId)
+    const {features} = need(world, 'billing_portal.configuration', session.configuration)
+    if (act.do === 'change card') {
+      if (!features.payment_method_update.enabled) throw invalid('The portal does not change cards.')
+      return changeCard(world, session.customer, act.card)
+    }
+    const subscription = need(world, 'subscription', act.subscription)
+    if (subscription.customer !== session.customer || subscription.ended_at !== null)
+      throw invalid('This is not the customer’s subscription.')
+    if (!features.subscription_cancel.enabled) throw invalid('The portal does not cancel.')
+    if (subscription.schedule !== null) throw invalid('The portal does not cancel what is on a schedule.')
+    return act.do === 'cancel' ? cancel(world, subscription) : takeBack(world, subscription)
+  })
+
+/** The new card pays for everything: the customer's own and every subscription's. */
+const changeCard = (world: World, customer: string, token: string): Thing => {
+  const card = attachCard(world, token, customer)
+  for (const subscription of world.store.all('subscription')) {
+    const isTheirs = subscription.customer === customer && subscription.ended_at === null
+    if (isTheirs && subscription.default_payment_method !== null) changeSubscription(world, subscription, {default_payment_method: card.id})
+  }
+  setDefaultCard(world, customer, card.id)
+  return card
+}
+
+/** In flexible mode the portal sets a date and not the flag. */
+const cancel = (world: World, subscription: Thing): Thing => {
+  const end = Math.max(...subscription.items.data.map((item: Thing) => item.current_period_end))
+  const isFlag = subscription.billing_mode.type === 'classic'
+  const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
+  return changeSubscription(world, subscription, {
+    cancel_at: end,
+    cancel_at_period_end: isFlag,
+    canceled_at: world.clock.now(),
+    cancellation_details: details,
+  })
+}
+
+const takeBack = (world: World, subscription: Thing): Thing => {
+  const details = {...subscription.cancellation_details, reason: null}
+  return changeSubscription(world, subscription, {
+    cancel_at: null,
+    cancel_at_period_end: false,
+    canceled_at: null,
+    cancellation_details: details,
+  })
+}

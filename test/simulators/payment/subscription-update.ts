@@ -1,0 +1,140 @@
+import type {Call} from './calls.ts'
+import {changeItems, type ItemChange, type Turn} from './item-changes.ts'
+import {mergeMetadata, orNull} from './metadata.ts'
+import {addPending} from './pending-lines.ts'
+import {need} from './products.ts'
+import {invalid} from './refusals.ts'
+import type {Thing} from './store.ts'
+import {changeSubscription, needCard, withItems} from './subscriptions.ts'
+import {askForMoney} from './update-payment.ts'
+import type {World} from './world.ts'
+
+/** What is to become of a subscription. */
+export type Update = {
+  items?: ItemChange[]
+  prorationBehaviour?: 'always_invoice' | 'create_prorations' | 'none'
+  prorationDate?: number | null
+  paymentBehaviour?: string
+  anchorNow?: boolean
+  patch: Record<string, unknown>
+  /** Nobody is asked for money, only how much it would be. */
+  isPreview?: boolean
+}
+
+export const updateSubscription = ({world, params, ids}: Call): Thing => {
+  const subscription = need(world, 'subscription', ids[0]!)
+  refuseEnded(subscription, params)
+  if (params.payment_behavior === 'pending_if_incomplete') refuseBeyondPending(params)
+  return applyUpdate(world, subscription, {...readUpdate(params), patch: patchOf(world, subscription, params)}).subscription
+}
+
+/** The part that moves items and money; the same for the update and its preview. */
+export const readUpdate = (params: Record<string, any>): Omit<Update, 'patch'> => {
+  const {items, proration_behavior, proration_date, payment_behavior, billing_cycle_anchor: anchor} = params
+  if (anchor?.type === 'now' && proration_date !== undefined) {
+    throw invalid('You cannot specify `proration_date` when `billing_cycle_anchor=now`', {param: 'proration_date'})
+  }
+  return {
+    items,
+    prorationBehaviour: proration_behavior ?? 'create_prorations',
+    prorationDate: proration_date ?? null,
+    paymentBehaviour: payment_behavior ?? 'allow_incomplete',
+    anchorNow: anchor?.type === 'now',
+  }
+}
+
+/** Items, money, fields, in one go: whoever catches a refusal finds everything as it was. */
+export const applyUpdate = (world: World, before: Thing, update: Update): {subscription: Thing; invoice: Thing | null} => {
+  const books = before.items.data.map((item: Thing) => world.store.get('~books', item.id)!)
+  const turn = changeItems(world, before, update)
+  const subscription = {...before, ...update.patch, ...turn.patch, items: withItems(before, turn.items)} as Thing
+  const {isBilledNow, lines} = turn
+  if (!isBilledNow && update.prorationBehaviour === 'create_prorations') addPending(world, before.id, lines)
+  world.store.put(subscription)
+  if (!isBilledNow || lines.length === 0) return {subscription: land(world, before, subscription, turn), invoice: null}
+  const {latest, invoice} = askForMoney(world, before, subscription, {...update, lines, books})
+  return {subscription: land(world, before, latest, turn), invoice}
+}
+
+/** One event tells of all that changed. */
+const land = (world: World, before: Thing, after: Thing, {isEnding}: Turn): Thing => {
+  if (isEnding) throw new TypeError('A subscription without items is cancelled, not updated')
+  world.store.put(before)
+  return changeSubscription(world, before, after)
+}
+
+const refuseEnded = (subscription: Thing, params: Record<string, any>) => {
+  if (subscription.ended_at === null) return
+  const other = Object.keys(params).find(name => !['metadata', 'cancellation_details', 'expand'].includes(name))
+  if (other) throw invalid('A canceled subscription can only update its cancellation_details and metadata.', {param: other})
+}
+
+const withPending = [
+  'expand',
+  'payment_behavior',
+  'proration_behavior',
+  'proration_date',
+  'billing_cycle_anchor',
+  'items',
+  'trial_end',
+  'trial_from_plan',
+  'add_invoice_items',
+  'metadata',
+  'discounts',
+  'cancel_at_period_end',
+]
+
+const refuseBeyondPending = (params: Record<string, any>) => {
+  const other = Object.keys(params).find(name => !withPending.includes(name))
+  if (other) {
+    throw invalid(`You cannot set \`payment_behavior=pending_if_incomplete\` when also passing the unsupported param \`${other}\`.`, {
+      param: other,
+    })
+  }
+}
+
+const patchOf = (world: World, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
+  const {default_payment_method: card, description, metadata, cancellation_details: details, trial_settings: trial} = params
+  if (card) needCard(world, subscription.customer, card)
+  return {
+    default_payment_method: orNull(card, subscription.default_payment_method),
+    description: orNull(description, subscription.description),
+    metadata: mergeMetadata(subscription.metadata, metadata),
+    ...(details ? {cancellation_details: {...subscription.cancellation_details, ...details}} : {}),
+    ...(trial ? {trial_settings: {end_behavior: {...subscription.trial_settings.end_behavior, ...trial.end_behavior}}} : {}),
+    ...cancelPatch(world, subscription, params),
+    ...trialPatch(world, subscription, params),
+  }
+}
+
+/** The flag and the date are two ways to say the same, and not both at once; a schedule has the say where there is one. */
+const cancelPatch = (world: World, subscription: Thing, params: Record<string, any>): Record<string, unknown> => {
+  const {cancel_at: at, cancel_at_period_end: flag} = params
+  if (at === undefined && flag === undefined) return {}
+  if (at !== undefined && flag !== undefined) {
+    throw invalid('You may only specify one of these parameters: cancel_at, cancel_at_period_end.', {param: 'cancel_at'})
+  }
+  if (subscription.schedule !== null) {
+    throw invalid(
+      `The subscription is managed by the subscription schedule \`${subscription.schedule}\`, and updating any cancelation behavior directly is not allowed. Please update the schedule instead.`,
+    )
+  }
+  if (at === '' || flag === false) return {cancel_at: null, cancel_at_period_end: false, canceled_at: null, ...reasonOf(subscription, null)}
+  const now = world.clock.now()
+  const ends = subscription.items.data.map((item: Thing) => item.current_period_end)
+  const last = at === 'min_period_end' ? Math.min(...ends) : Math.max(...ends)
+  const cancelAt = typeof at === 'number' ? at : last
+  if (cancelAt <= now) throw invalid('Invalid timestamp: must be in the future.', {param: 'cancel_at'})
+  const reason = reasonOf(subscription, 'cancellation_requested')
+  return {cancel_at: cancelAt, cancel_at_period_end: flag === true, canceled_at: now, ...reason}
+}
+
+const reasonOf = ({cancellation_details: details}: Thing, reason: string | null) => ({cancellation_details: {...details, reason}})
+
+const trialPatch = (world: World, subscription: Thing, {trial_end: end}: Record<string, any>): Record<string, unknown> => {
+  if (end === undefined) return {}
+  if (subscription.status !== 'trialing') throw new TypeError('The stand-in moves the end of a running trial only')
+  const at = end === 'now' ? world.clock.now() : end
+  if (at < world.clock.now()) throw invalid('Invalid timestamp: must be an integer Unix timestamp in the future.', {param: 'trial_end'})
+  return {trial_end: at, billing_cycle_anchor: at}
+}

@@ -1,0 +1,34 @@
+import {collect} from './collect.ts'
+import {createInvoice, finalizeInvoice} from './invoices.ts'
+import {refuseUnpaid} from './payment-behaviour.ts'
+import {pendingOf, takePending} from './pending-lines.ts'
+import {waitForPayment} from './pending-updates.ts'
+import type {Thing} from './store.ts'
+import type {Update} from './subscription-update.ts'
+import type {World} from './world.ts'
+
+type Asked = {latest: Thing; invoice: Thing}
+
+/** The invoice of an update, asked for at once. When it is not paid, the payment behaviour says what becomes of the update. */
+export const askForMoney = (world: World, before: Thing, after: Thing, update: Update & {lines: Thing[]; books: Thing[]}): Asked => {
+  const {customer, currency} = after
+  const {prorationDate = null, isPreview = false, paymentBehaviour, lines} = update
+  const all = [...(pendingOf(world, after.id).length > 0 ? takePending(world, after.id) : []), ...lines]
+  const ask = (subscription: Thing) =>
+    createInvoice(world, {customer, currency, lines: all, reason: 'subscription_update', subscription, prorationDate})
+  if (isPreview) return {latest: after, invoice: ask(after)}
+  const mark = world.store.mark()
+  const invoice = finalizeInvoice(world, ask(after))
+  const latest = world.store.put({...world.store.get('subscription', after.id)!, latest_invoice: invoice.id})
+  if (invoice.status === 'paid') return {latest, invoice}
+  if (paymentBehaviour === 'default_incomplete') return {latest: {...latest, status: 'past_due'}, invoice}
+  const {failure, invoice: tried} = collect(world, invoice)
+  if (!failure) return {latest: world.store.get('subscription', after.id)!, invoice: world.store.get('invoice', invoice.id)!}
+  if (paymentBehaviour === 'error_if_incomplete') throw refuseUnpaid(failure)
+  if (paymentBehaviour !== 'pending_if_incomplete') {
+    const status = after.status === 'active' ? 'past_due' : after.status
+    return {latest: {...world.store.get('subscription', after.id)!, status}, invoice: tried}
+  }
+  world.store.restore(mark)
+  return waitForPayment(world, before, after, update.books, () => finalizeInvoice(world, ask(before)))
+}

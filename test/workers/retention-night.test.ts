@@ -1,0 +1,115 @@
+import {utimes} from 'node:fs/promises'
+import {join} from 'node:path'
+import test from 'ava'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {claimNight} from '../../sql/retention.ts'
+import {accountRows, accounts, ok, prepareImport, runImport} from '../importing.ts'
+import {archived, countAll, keysOf, openRetaining} from '../retaining.ts'
+
+test('a storage that fails is told of and asked again the next night; nothing is lost track of', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  await runImport(org, {csv: accountRows(20), flow: accounts})
+  await archived(here)
+  await here.ahead('31 days')
+  const storage = {...here.storage, remove: () => Promise.reject(new Error(`EIO: ${org.org} cannot be written`))}
+  t.true(await night({storage}))
+  const [failed] = await nights()
+  t.is(failed.failures, 3)
+  t.like(failed.failed[0], {org: org.org, step: 'objects', message: 'EIO: org cannot be written'})
+  t.truthy(failed.endedAt)
+  t.deepEqual([(await keysOf(here)).length, await countAll(here)], [3, {loose_objects: 3}])
+  await here.ahead('32 days')
+  t.true(await night())
+  t.like((await nights())[0], {failures: 0, counts: {objects: 3}})
+  t.deepEqual([await keysOf(here), await countAll(here)], [[], {}])
+})
+
+test('however many processes look, a night is done once; one whose process died is carried on', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  await here.ahead('31 days')
+  const done = await Promise.all(Array.from({length: 6}, () => night()))
+  t.is(done.filter(Boolean).length, 1)
+  t.is((await nights()).length, 1)
+  await here.ahead('32 days')
+  const dead = await claimNight(here.db, {hour: here.config.RETENTION_HOUR_UTC, seconds: 300, mostTries: 20})
+  t.like(dead, {tries: 1})
+  t.false(await night())
+  await here.ahead('32 days 6 minutes')
+  const [, before] = await nights()
+  t.like(before, {counts: {importsExpired: 1}})
+  t.true((await night()) || (await nights())[0].day > dead!.day, 'unless its day has just ended')
+  t.like(
+    (await nights()).find(({day}: any) => day === dead!.day),
+    {tries: 2},
+  )
+})
+
+test('the night is that of the hour it begins at', async t => {
+  const {here} = await openRetaining(t)
+  for (const hour of [0, 3, 12, 23]) {
+    await here.db.query(sql.unsafe`delete from retention_nights`)
+    const claim = await claimNight(here.db, {hour, seconds: 60, mostTries: 5})
+    t.is(claim!.day, new Date(Date.now() - hour * 3_600_000).toISOString().slice(0, 10))
+    t.is(await claimNight(here.db, {hour, seconds: 60, mostTries: 5}), null)
+  }
+})
+
+test('what is stored and named by nobody is removed after a day; what is not ours is told and left', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const importId = path.split('/').at(-1)!
+  const put = async (key: string, days = 2) => {
+    await here.storage.put(
+      key,
+      (async function* () {
+        yield Buffer.from('left')
+      })(),
+    )
+    const at = new Date(Date.now() - days * 86_400_000)
+    await utimes(join(here.config.STORAGE_DIR, key), at, at)
+  }
+  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, `${org.org}/runs/run_gone/1-1-x.ndjson.gz`]
+  const left = ['org_of_another_house/imp_1/src_1', `${org.org}/notes/mine.txt`, `${org.org}/${importId}/src_written_down`]
+  for (const key of [...dead, ...left]) await put(key)
+  await put(`${org.org}/${importId}/src_young`, 0.5)
+  await here.db.query(sql.unsafe`insert into loose_objects (key) values (${left[2]!})`)
+  const before = await keysOf(here)
+  await night()
+  t.deepEqual((await keysOf(here)).toSorted(), before.filter(key => !dead.includes(key)).toSorted())
+  t.like((await nights())[0].counts, {orphans: 3, orphanBytes: 12, foreignObjects: 1, objectsSeen: before.length})
+})
+
+test('what schedules fired, whose jobs were whose and what was discovered long ago go too', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  const {path} = await runImport(org, {csv: accountRows(2), flow: accounts})
+  const discoveries = () => here.db.anyFirst(sql.type(z.object({id: z.string()}))`select id from discoveries order by id`)
+  const [named] = await discoveries()
+  const unnamed = ['dis_z1', 'dis_z2', 'dis_z3', 'dis_z4']
+  for (const id of unnamed)
+    await here.hot.query(
+      `insert into discoveries (id, connector_id, diff) values ($1, $2, '{"since": null, "added": [], "removed": [], "changed": []}')`,
+      [id, org.connector],
+    )
+  await here.hot.query(
+    `with t as (insert into templates (id, org_id, name, sources, flows) values ('tpl_1', $1, 'T', '[]', '[]')),
+      s as (insert into schedules (id, org_id, template_id, name, cron, timezone, source, on_drift, enabled)
+        values ('sch_1', $1, 'tpl_1', 'S', '0 0 1 1 *', 'UTC', '{}', 'stop', false))
+    insert into firings (id, schedule_id, org_id, due_at, by, state, outcome, ended_at)
+    select 'fir_' || n, 'sch_1', $1, lading_now() + make_interval(days => n), 'clock', 'ended', 'done', lading_now() + make_interval(days => n)
+    from generate_series(0, 9) n`,
+    [org.org],
+  )
+  await here.ahead('29 days')
+  await ok(org.call('POST', `${path}/sources?name=other.csv`, accountRows(2, 'other-'), {'content-type': 'text/csv'}), 201)
+  await night()
+  t.deepEqual(await discoveries(), [named!, ...unnamed.slice(2)].toSorted(), 'the newest two, and the one a run names')
+  await here.hot.query(`insert into crm_budgets (dc, crm_org_id, total, cap) values ('eu', 'nobody', 5, 5)`)
+  await here.ahead('34 days 12 hours')
+  await night()
+  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 5})
+  t.deepEqual(await discoveries(), unnamed.slice(2))
+  t.false((await here.hot.query('select dc from crm_budgets')).rows.some(({dc}) => dc === 'eu'))
+  t.like((await nights())[0].counts, {firings: 5})
+})

@@ -1,0 +1,178 @@
+import test, {type ExecutionContext} from 'ava'
+import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../retaining.ts'
+
+/** Whatever asks for what an expired import or its runs kept is told so. */
+const assertGone = async (
+  t: ExecutionContext,
+  org: Org,
+  {path, run, dry, source}: Record<'run' | 'dry' | 'source', {id: string}> & {path: string},
+) => {
+  const gone = [410, 'FILE_GONE']
+  for (const [method, place, body] of [
+    ['GET', `runs/${run.id}/records`],
+    ['GET', `results.csv?run=${run.id}`],
+    ['GET', `failed.csv?run=${run.id}`],
+    ['GET', `plan.csv?run=${dry.id}`],
+    ['GET', `runs/${run.id}/questions`],
+    ['POST', `runs/${run.id}/questions`, {rules: [{flowId: 'f', choice: 'skip'}]}],
+    ['GET', `sources/${source.id}`],
+    ['GET', `sources/${source.id}/rows`],
+    ['POST', 'sources', 'name\nx\n'],
+    ['PUT', 'flows', [{id: 'f', sourceId: source.id, ...accounts}]],
+    ['POST', 'checks', {}],
+    ['POST', 'runs', {}],
+    ['POST', 'runs', {retryOf: run.id}],
+  ] as const)
+    t.deepEqual(await refusal(org.call(method, `${path}/${place}`, body)), gone, `${method} ${place}`)
+  const importId = path.split('/').at(-1)
+  t.deepEqual(await refusal(org.call('GET', `/orgs/${org.org}/runs/${run.id}/records`)), gone)
+  t.deepEqual(await refusal(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, importId})), gone)
+  t.deepEqual(await refusal(org.call('POST', `/orgs/${org.org}/templates`, {name: 'x', fromImport: importId})), gone)
+}
+
+test('an import past its window becomes a bare record, and is gone a window later', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  const {path, run, source} = await runImport(org, {csv: accountRows(120), flow: accounts})
+  const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true}), 202)
+  await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  await ok(org.call('POST', `${path}/checks`, {}, {prefer: 'wait=30'}), 200)
+  const draft = await prepareImport(org, {csv: accountRows(3, 'never-run-'), flow: accounts})
+  await archived(here)
+  const told = (await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run
+  await here.ahead('29 days')
+  t.true(await night())
+  t.like((await nights())[0].counts, {objectsSeen: (await keysOf(here)).length, orphans: undefined})
+  t.is((await ok(org.call('GET', path), 200)).import.state, 'done')
+  t.is((await readLog(org.call, `${path}/runs/${run.id}`)).length, 120)
+
+  const objects = (await keysOf(here)).length
+  await here.ahead('31 days')
+  t.true(await night())
+  t.false(await night(), 'once a day')
+  const [newest] = await nights()
+  t.like(newest, {tries: 1, failures: 0, failed: []})
+  t.like(newest.counts, {importsExpired: 2, runsExpired: 2, objects, spools: 0})
+  t.true(newest.counts.bytes > 1_000 && newest.counts.rows > 120 && newest.endedAt !== null)
+  t.deepEqual([await countAll(here), await keysOf(here)], [{}, []])
+
+  const bare = (await ok(org.call('GET', path), 200)).import
+  t.like(bare, {state: 'expired', name: 'Test', flows: [], slots: [], sources: []})
+  t.truthy(bare.expiredAt)
+  const listed = (await ok(org.call('GET', `/orgs/${org.org}/imports`), 200)).imports
+  t.deepEqual(
+    listed.map(({state}: any) => state),
+    ['expired', 'expired'],
+  )
+  const kept = (await ok(org.call('GET', `${path}/runs/${run.id}`), 200)).run
+  t.like(kept, {state: 'ended', counts: told.counts, rowsWritten: 120, endedAt: told.endedAt, rows: null, progress: null})
+  t.is(kept.counts.Accounts.created, 120)
+  await assertGone(t, org, {path, run, dry, source})
+
+  await here.ahead('62 days')
+  t.true(await night())
+  t.like((await nights())[0].counts, {importsDeleted: 2, runsDeleted: 2})
+  t.deepEqual(await refusal(org.call('GET', path)), [404, 'IMPORT_NOT_FOUND'])
+  t.deepEqual(await refusal(org.call('GET', draft.path)), [404, 'IMPORT_NOT_FOUND'])
+  t.deepEqual(await countAll(here, ['imports', 'runs', 'run_heads', 'run_names']), {})
+})
+
+test('in an import that is used on, old runs lose their records and no row is written twice', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const {path, run: first} = await runImport(org, {csv: accountRows(60), flow: {...accounts, match: undefined}, start: {rows: {to: 40}}})
+  await archived(here)
+  const runAgain = async (start: object) => {
+    const {run} = await ok(org.call('POST', `${path}/runs`, start), 202)
+    return untilEnded(org.call, `${path}/runs/${run.id}`)
+  }
+  const made = () => here.crm.journal({method: 'POST', path: '/crm/v8/Accounts'}).length
+  await here.ahead('20 days')
+  const second = await runAgain({retryOf: first.id, rows: {to: 50}})
+  t.like(second.counts.Accounts, {inherited: 40, created: 10})
+  await here.ahead('40 days')
+  await night()
+  const records = (id: string) => org.call('GET', `${path}/runs/${id}/records`)
+  t.deepEqual(await refusal(records(first.id)), [410, 'FILE_GONE'])
+  t.is((await ok(org.call('GET', `${path}/runs/${first.id}`), 200)).run.counts.Accounts.created, 40)
+  t.is((await ok(records(second.id), 200)).records.length, 50)
+  t.is((await org.call('GET', `${path}/results.csv?run=${second.id}`)).status, 200)
+  t.like(await countAll(here), {chain_rows: 50, sources: 1, run_snapshots: 1})
+
+  const calls = made()
+  const third = await runAgain({retryOf: second.id})
+  t.like(third.counts.Accounts, {inherited: 50, created: 10})
+  t.is(made(), calls + 1)
+  await archived(here)
+
+  // The import lives on by another file; everything of the chain is past the window.
+  await here.ahead('75 days')
+  await ok(org.call('POST', `${path}/sources?name=other.csv`, accountRows(2, 'other-'), {'content-type': 'text/csv'}), 201)
+  await night()
+  t.is((await ok(org.call('GET', path), 200)).import.state, 'done')
+  const left = await countAll(here)
+  t.deepEqual(left, {sources: 2})
+  t.deepEqual(await refusal(org.call('POST', `${path}/runs`, {retryOf: third.id})), [410, 'FILE_GONE'])
+  const fourth = await runAgain({rows: {to: 1}})
+  t.is(fourth.state, 'ended')
+  t.is((await keysOf(here)).filter(key => key.includes('/imp_')).length, 2)
+})
+
+test('a file that only an old run names goes with what that run kept', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const {path, source} = await runImport(org, {csv: accountRows(5), flow: accounts})
+  const {source: other} = await ok(org.call('POST', `${path}/sources?name=b.csv`, accountRows(5), {'content-type': 'text/csv'}), 201)
+  await ok(org.call('DELETE', `${path}/sources/${source.id}`), 200)
+  t.is((await keysOf(here)).filter(key => key.endsWith(source.id)).length, 1, 'its results are made from it')
+  await here.ahead('31 days')
+  await ok(org.call('POST', `${path}/sources?name=c.csv`, accountRows(5), {'content-type': 'text/csv'}), 201)
+  await night()
+  const files = (await keysOf(here)).map(key => key.split('/').at(-1))
+  t.false(files.includes(source.id))
+  t.true(files.includes(other.id))
+})
+
+test('a run under way keeps its import, however long it takes', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const {path, run} = await runImport(org, {csv: accountRows(5), flow: accounts})
+  await here.hot.query(`update runs set state = 'paused', ended_at = null where id = $1`, [run.id])
+  await here.ahead('90 days')
+  await night()
+  t.is((await ok(org.call('GET', path), 200)).import.state, 'done')
+  t.is((await countAll(here)).run_snapshots, 1)
+
+  await here.hot.query(`update runs set state = 'ended', ended_at = lading_now() where id = $1`, [run.id])
+  const {run: dry} = await ok(org.call('POST', `${path}/runs`, {dryRun: true, retryOf: run.id}), 202)
+  await untilEnded(org.call, `${path}/runs/${dry.id}`)
+  await here.hot.query(`update runs set state = 'paused', ended_at = null where id = $1`, [dry.id])
+  await here.ahead('180 days')
+  await night()
+  t.is((await countAll(here)).chain_rows, 5, 'a dry run reads what became of them')
+})
+
+test('each org goes by its own plan', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const patient = await openLasting(here, 'zoe@other.example')
+  await setWindow(here, patient, 365)
+  const [short, long] = [
+    await prepareImport(org, {csv: accountRows(2), flow: accounts}),
+    await prepareImport(patient, {csv: accountRows(2), flow: accounts}),
+  ]
+  await here.ahead('100 days')
+  await night()
+  t.is((await ok(org.call('GET', short.path), 200)).import.state, 'expired')
+  t.is((await ok(patient.call('GET', long.path), 200)).import.state, 'ready')
+
+  // A smaller plan: nothing goes for a while.
+  await setWindow(here, patient, 60)
+  const changeAt = (days: number) =>
+    here.hot.query('update orgs set plan_anchor = lading_now() - make_interval(days => $2) where id = $1', [patient.org, days])
+  for (const [ahead, days, state] of [
+    ['101 days', 1, 'ready'],
+    ['102 days', 15, 'expired'],
+  ] as const) {
+    await changeAt(days)
+    await here.ahead(ahead)
+    await night()
+    t.is((await ok(patient.call('GET', long.path), 200)).import.state, state, ahead)
+  }
+})

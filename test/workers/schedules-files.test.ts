@@ -1,0 +1,201 @@
+import anyTest, {type TestFn} from 'ava'
+import {Webhook} from 'standardwebhooks'
+import {accountRows, accounts, type Org, ok, openOrg} from '../importing.ts'
+import {type FileHost, fire, makeSchedule, makeTemplate, seldom, startFileHost, untilOver} from '../scheduling.ts'
+import {type Receiver, startReceiver} from '../simulators/receiver.ts'
+import {startS3} from '../simulators/s3.ts'
+import {startSftp} from '../simulators/sftp.ts'
+import {type Smtp, startSmtp} from '../simulators/smtp.ts'
+import {until} from '../until.ts'
+import {type World, world} from '../world.ts'
+
+const test = anyTest.serial as TestFn
+const store = {bucket: 'files', accessKeyId: 'AKIALADING', secretAccessKey: 'a-secret-of-the-store', region: 'eu-central-1'}
+const reader = {user: 'reader', password: 'a-secret-over-ssh'}
+
+let house: World
+let host: FileHost
+let receiver: Receiver
+let smtp: Smtp
+let s3: Awaited<ReturnType<typeof startS3>>
+let sftp: Awaited<ReturnType<typeof startSftp>>
+let org: Org
+
+test.before(async t => {
+  ;[host, receiver, smtp, s3, sftp] = await Promise.all([startFileHost(), startReceiver(), startSmtp(), startS3(store), startSftp(reader)])
+  const privateHosts = [host.place, receiver.place, new URL(s3.url).host, `127.0.0.1:${sftp.port}`].join(',')
+  const workers = ['imports', 'discovery', 'schedules', 'clock', 'notices']
+  const mail = {SMTP_URL: smtp.url, MAIL_FROM: 'Lading <notices@lading.example>'}
+  house = await world(t, {workers, environment: {PRIVATE_HOSTS: privateHosts, ...mail}})
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
+  org = await openOrg(house)
+})
+test.after.always(() => Promise.all([host.stop(), receiver.stop(), smtp.stop(), s3.stop(), sftp.stop()]))
+
+const add = async (template: string, more: object) => {
+  const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source: host.source, ...more}), 201)
+  return `${template}/schedules/${schedule.id}`
+}
+const countImports = async () => (await ok(org.call('GET', `/orgs/${org.org}/imports?limit=200`), 200)).imports.length
+
+test('files come out of a bucket and over SSH, and what opens them stands nowhere', async t => {
+  const template = await makeTemplate(org)
+  s3.objects.set('in/orders.csv', Buffer.from(accountRows(2, 'bucket-')))
+  sftp.files.set('/out/orders.csv', {content: Buffer.from(accountRows(2, 'ssh-')), mtime: 1})
+  const sources = [
+    {kind: 's3', endpoint: s3.url, ...store, key: 'in/orders.csv'},
+    {kind: 'sftp', host: '127.0.0.1', port: sftp.port, ...reader, path: '/out/orders.csv', hostKey: sftp.fingerprint},
+  ]
+  for (const source of sources) {
+    const firing = await fire(org, await add(template, {source}))
+    t.like(firing, {outcome: 'done', counts: {rowsWritten: 2, modules: {Accounts: {created: 2}}}}, source.kind)
+  }
+  const {rows} = await house.hot.query(`select coalesce(string_agg(all_rows, ' '), '') as text from (
+    select to_jsonb(s)::text as all_rows from schedules s union all select to_jsonb(f)::text from firings f union all select to_jsonb(i)::text from imports i
+    union all select to_jsonb(x)::text from sources x union all select to_jsonb(n)::text from notices n union all select to_jsonb(j)::text from pgboss.job j) a`)
+  t.regex(rows[0].text, /in\/orders\.csv/)
+  for (const {secretAccessKey, password} of [{...store, ...reader}])
+    for (const secret of [secretAccessKey, password]) t.false(rows[0].text.includes(secret))
+})
+
+test('a file whose run was stopped is carried on when it comes again, and not begun anew', async t => {
+  const {module, fields} = accounts
+  const template = await makeTemplate(org, {name: 'Without a match', flows: [{id: 'f', sourceId: 'companies', module, fields}]})
+  const path = await add(template, {declaredRows: 3})
+  host.serve(accountRows(5, 'limit-'))
+  const first = await fire(org, path)
+  t.like(first, {outcome: 'stopped', reason: {code: 'LIMIT_ROWS_PER_RUN'}, counts: {rowsWritten: 3}})
+  const before = await countImports()
+  const stopAs = (code: string) =>
+    house.hot.query(
+      `update run_heads set stop = jsonb_build_object('stopped', $1::text, 'message', '')
+    where run_no = (select run_no from runs where id = $2)`,
+      [code, first.runId],
+    )
+  await stopAs('CANCELLED')
+  t.like(await fire(org, path), {outcome: 'unchanged'}, 'not by itself, where a person stopped it')
+  await stopAs('LIMIT_ROWS_PER_RUN')
+  const second = await fire(org, path)
+  t.like(second, {outcome: 'done', importId: first.importId, counts: {rowsWritten: 2, modules: {Accounts: {created: 2, inherited: 3}}}})
+  t.is(await countImports(), before)
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+})
+
+test('a column that cleaning alone reads and that is gone is drift too, and so is a library', async t => {
+  const source = {slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city', 'fax']}
+  const cleaning = [{step: 'trim', columns: ['fax']}]
+  const path = await add(await makeTemplate(org, {name: 'Cleaned', sources: [{...source, cleaning}]}), {})
+  host.serve(accountRows(1, 'clean-'))
+  const firing = await fire(org, path)
+  t.like(firing, {outcome: 'drifted', reason: {code: 'DRIFTED'}})
+  t.like(firing.drift, [{kind: 'column_missing', column: 'fax', stops: true}])
+
+  const strange = Array.from({length: 500}, (_, n) => `strange ${n}`).join(',')
+  host.serve(`${strange}\n${strange}\n`)
+  const {drift} = await fire(org, path)
+  t.is(drift.length, 100)
+  t.deepEqual(new Set(drift.slice(0, 4).map(({stops}: any) => stops)), new Set([true]))
+
+  host.serve(accountRows(1, 'clean-'))
+  const library = `/orgs/${org.org}/libraries/tidy`
+  const manifest = {namespace: 'tidy', version: '1.0.0', scope: 'org', description: '', functions: [{name: 'up'}]}
+  await ok(org.call('PUT', library, {manifest, source: 'export const up = text => text.toUpperCase()'}), 200)
+  const {module, match, fields} = accounts
+  const called = {field: 'Account_Name', mode: 'column', source: 'name', transform: 'tidy.up(value)'}
+  const flows = [{id: 'f', sourceId: 'companies', module, match, fields: [called, ...fields.slice(1)]}]
+  const calling = await add(await makeTemplate(org, {name: 'Calling', flows}), {})
+  await ok(org.call('DELETE', library), 200)
+  t.like((await fire(org, calling)).drift, [{kind: 'library_gone', field: 'Account_Name'}])
+})
+
+test('the file that was run through one connection is run through another', async t => {
+  const path = await add(await makeTemplate(org, {name: 'Anywhere', connectorId: null}), {connectorId: org.connector})
+  host.serve(accountRows(1, 'elsewhere-'))
+  t.like(await fire(org, path), {outcome: 'done'})
+  t.like(await fire(org, path), {outcome: 'unchanged'})
+  const session = await house.signIn()
+  const other = await house.connect(session, {user: 'zoe@other.example'})
+  t.not(other, org.connector)
+  await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: other}, {prefer: 'wait=30'}), 200)
+  const {bearer: _, ...source} = host.source
+  await ok(org.call('PUT', path, {name: 'Nightly', ...seldom, source, connectorId: other}), 200)
+  t.like(await fire(org, path), {outcome: 'done', counts: {modules: {Accounts: {created: 1}}}})
+})
+
+test('a file without rows is nobody’s failure: it is skipped and told, and the schedule stays on', async t => {
+  const {path} = await makeSchedule(org, host)
+  host.serve('name,number,city\n')
+  t.like(await fire(org, path), {outcome: 'skipped', importId: null, reason: {code: 'FILE_NO_ROWS'}})
+  t.like((await ok(org.call('GET', path), 200)).schedule, {enabled: true, failures: 0})
+})
+
+/** Fires it, and answers when its file is asked for: `end` gives that. */
+const fireSlowly = async (path: string, prefix: string) => {
+  let end = () => {}
+  host.answer(response => {
+    end = () => void response.end(accountRows(1, prefix))
+  })
+  const asked = host.requests.length
+  const fired = await ok(org.call('POST', `${path}/run`, {}), 202)
+  await until(
+    () => host.requests.length,
+    count => count > asked,
+  )
+  return {...fired, end: () => end()}
+}
+
+test('whoever may no longer while its file comes has nothing run, and no import is left', async t => {
+  const maker = await house.makeOrg({org: org.org, role: 'builder'})
+  const {path, template} = await makeSchedule({...org, call: house.as(maker.token)}, host)
+  await ok(house.as(maker.token)('POST', `${template}/share`, {}), 200)
+  const before = await countImports()
+  const {firing, end} = await fireSlowly(path, 'demoted-')
+  await house.hot.query(`update members set role = 'operator' where person_id = $1`, [maker.person])
+  end()
+  t.like(await untilOver(org, path, firing.id), {outcome: 'failed', runId: null, reason: {code: 'CREATOR_RANK'}})
+  t.like((await ok(org.call('GET', path), 200)).schedule, {enabled: false, stopped: {code: 'CREATOR_RANK'}})
+  await until(countImports, count => count === before)
+})
+
+test('a schedule that is removed while its file comes leaves no import behind', async t => {
+  const {path} = await makeSchedule(org, host)
+  const before = await countImports()
+  const {firing, job, end} = await fireSlowly(path, 'removed-')
+  await ok(org.call('DELETE', path), 200)
+  end()
+  const [done] = await until(
+    () => house.queue.findJobs<any>('schedule.fire', {key: firing.id}),
+    ([one]) => one?.state === 'completed',
+  )
+  t.like(done, {id: job.id, output: {answer: {state: 'held'}}})
+  t.is(await countImports(), before)
+})
+
+test('a run that a schedule started is told with its schedule, by webhook and by e-mail', async t => {
+  const {secret, webhook} = await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/fired'), events: []}), 201)
+  const {email} = (await ok(org.call('GET', '/auth/me'), 200)).user
+  const {path, template} = await makeSchedule(org, host, {
+    name: 'Mine\r\nBcc: all@evil.example',
+    notify: {emails: [email], endpoints: [webhook.id]},
+  })
+  host.serve(accountRows(2, 'told-'))
+  const firing = await fire(org, path)
+  const [told] = await until(
+    () => receiver.at('/fired'),
+    all => all.length > 0,
+  )
+  const [schedule, of, base] = [path.split('/').at(-1)!, template.split('/').at(-1)!, house.config.PUBLIC_URL]
+  t.like(new Webhook(secret).verify(told!.body, told!.headers), {
+    type: 'run.ended',
+    data: {schedule, template: of, run: firing.runId, import: firing.importId, rowsWritten: 2, links: {schedule: `${base}${path}`}},
+  })
+  const [letter] = await until(
+    () => smtp.letters,
+    all => all.length > 0,
+  )
+  const text = letter!.text.replaceAll('=\n', '').replaceAll('=3D', '=')
+  t.deepEqual(letter!.to, [email])
+  for (const said of [`Schedule: ${base}${path}`, `Template: ${of}`, 'Accounts: 2 created']) t.true(text.includes(said), text)
+  for (const body of [told!.body, text])
+    for (const canary of ['told-', 'Company', 'orders.csv', 'evil']) t.false(body.includes(canary), body)
+})
