@@ -101,7 +101,7 @@ const Environment = z.object({
   RATE_PER_BEARER: z.coerce.number().int().min(0).default(12_000),
   TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
   MAINTENANCE: flag.prefault(''),
-  DEFAULT_PLAN: z.enum(['free', 'team', 'business', 'enterprise']).default('free'),
+  DEFAULT_PLAN: z.enum(['free', 'team', 'business', 'enterprise']).default('enterprise'),
   SMTP_URL: z.url({protocol: /^smtps?$/, error: 'As smtp://user:password@host:587 or smtps://host:465'}).optional(),
   MAIL_FROM: z.string().max(254).optional(),
 })

@@ -46,7 +46,7 @@ export const openDeployment = async (label: string, {workers = [], environment =
   begun(() => rm(storage, {recursive: true}))
   const config = readConfig({
     ...{NODE_ENV: 'test', DATABASE_URL: database.url, PORT: '0', STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url},
-    ...{ADMIN_TOKEN: adminToken, LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', DEFAULT_PLAN: 'enterprise', ...environment},
+    ...{ADMIN_TOKEN: adminToken, LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', ...environment},
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun(tools.close)

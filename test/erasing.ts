@@ -4,8 +4,9 @@ import {makeTemplate, seldom} from './scheduling.ts'
 import type {World} from './world.ts'
 
 /** What lies beside an org's imports: each has a name of its own, by which it would be found. */
-export const fillMore = async (house: World, {call, org, connector}: Org, run: string): Promise<string[]> => {
-  const of = await makeTemplate({call, org, connector})
+export const fillMore = async (house: World, filled: Org, run: string): Promise<string[]> => {
+  const {call, org} = filled
+  const of = await makeTemplate(filled)
   const body = {name: 'Erased nightly', ...seldom, source: {kind: 'https', url: 'https://files.example/erased.csv'}}
   const {schedule} = await ok(call('POST', `${of}/schedules`, body), 201)
   const {firing} = await ok(call('POST', `${of}/schedules/${schedule.id}/run`, {}), 202)

@@ -9,7 +9,7 @@ export const openOrg = async (world: World, user = 'ana@example.org') => {
   const org = (await call('GET', '/auth/me')).body.org.id as string
   const connector = await world.connect(session, {user})
   await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
-  return {call, org, connector}
+  return {call, org, connector, session}
 }
 export type Org = Awaited<ReturnType<typeof openOrg>>
 
@@ -47,7 +47,7 @@ export const untilRun = async (call: Call, path: string, is: (run: any) => boole
     if (answer.status === 200 && is(answer.body.run)) return answer.body.run
     if ((answer.status !== 200 && answer.status !== 503) || Date.now() > deadline)
       throw new Error(`The run did not come so far in ${seconds} s: ${answer.text}`)
-    await sleep(20)
+    await sleep(50)
   }
 }
 

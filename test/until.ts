@@ -2,7 +2,7 @@ import {setTimeout as pause} from 'node:timers/promises'
 
 /** Looks again and again for what happens beside the test. Fails when the time is up, saying what was seen last. */
 export const until = async <T>(look: () => Promise<T> | T, isWanted: (seen: T) => boolean, seconds = 30): Promise<T> => {
-  for (const deadline = Date.now() + seconds * 1000; ; await pause(10)) {
+  for (const deadline = Date.now() + seconds * 1000; ; await pause(25)) {
     const seen = await look()
     if (isWanted(seen)) return seen
     if (Date.now() > deadline) throw new Error(`It did not happen within ${seconds} s; seen last: ${JSON.stringify(seen)}`)

@@ -12,6 +12,9 @@ test.after.always('the world ends', async () => {
   for (const end of ended) if (end.status === 'rejected') throw end.reason
 })
 
+/** Ends something of the file's own with its worlds, before what stands below it. */
+export const endWithWorld = (end: () => Promise<unknown>) => void begun.push(end)
+
 /** A deployment for one test file, ended by itself: an org is what keeps its tests apart. */
 export const world = (t: ExecutionContext<any>, options: Options = {}): Promise<World> =>
   openDeployment(t.title, options, end => begun.push(end))

@@ -28,11 +28,15 @@ export const maxFilledCells = 200_000_000
 export const columnsOf = (header: string[]) => {
   const names = header.map((name, index) => name.trim() || `Column ${index + 1}`)
   const taken = new Set(names)
-  const seen = new Set<string>()
+  // The last number given to a name: a header of one name only is not counted through for each of its columns.
+  const numbers = new Map<string, number>()
   return names.map(name => {
-    let unique = name
-    for (let n = 2; seen.has(unique) || (unique !== name && taken.has(unique)); n++) unique = `${name} (${n})`
-    seen.add(unique)
-    return unique
+    const last = numbers.get(name)
+    numbers.set(name, 1)
+    if (last === undefined) return name
+    let number = last + 1
+    while (taken.has(`${name} (${number})`)) number++
+    numbers.set(name, number)
+    return `${name} (${number})`
   })
 }

@@ -53,7 +53,7 @@ export const sourceOf = ({SECRETS_KEYS: ring}: Pick<Config, 'SECRETS_KEYS'>, {id
 
 export const assertVersion = ({version}: Schedule, condition: Condition) => {
   if (condition !== null && condition !== version)
-    throw new Refusal('REGISTRY_CONFLICT', `The schedule is at version ${version} by now: read it again and decide anew`, {version})
+    throw new Refusal('SCHEDULE_CONFLICT', `The schedule is at version ${version} by now: read it again and decide anew`, {version})
 }
 
 /** Schedules as the API answers them, each with its next five moments and the last time it fired. Credentials are never told. */

@@ -25,7 +25,7 @@ const authorise = (call: ReturnType<World['as']>, declaredRows: number) => call(
 const newOrg = async (plan?: string) => {
   const {org, token} = await house.makeOrg()
   if (plan) await place(house, org, plan)
-  return {org, call: house.as(token)}
+  return {org, session: token, call: house.as(token)}
 }
 
 test('a new org begins on the default plan, and is told of all of it', async t => {
@@ -157,10 +157,10 @@ test('a payment that failed stops nothing for seven days', async t => {
 })
 
 test('modules, schedules, files and features: what the plan has no room for', async t => {
-  const {org: id, call} = await newOrg('small.1')
+  const {org: id, session, call} = await newOrg('small.1')
   const connector = await addConnector(house, id)
   await discover(house, id, connector)
-  const org = {org: id, call, connector}
+  const org = {org: id, call, connector, session}
   const enable = (module: string, enabled = true) => call('PATCH', `/orgs/${org.org}/config/modules/${module}`, {enabled})
   await ok(enable('Leads'), 200)
   const roomy = [

@@ -60,7 +60,7 @@ test.serial('a change keeps the credentials for the same place only, and is made
   )
   t.like(changed.schedule, {name: 'Weekly', version: 2, enabled: true})
   t.deepEqual([...changed.schedule.source.credentials].sort(), ['bearer', 'query'])
-  refused(t, await org.call('PUT', path, body, {'if-match': '"1"'}), 409, 'REGISTRY_CONFLICT', /version 2/)
+  refused(t, await org.call('PUT', path, body, {'if-match': '"1"'}), 409, 'SCHEDULE_CONFLICT', /version 2/)
   for (const url of ['https://elsewhere.example/a.csv', `${shown.url}/mine`])
     refused(t, await org.call('PUT', path, {...body, source: {...shown, url}}), 400, 'INVALID')
   const off = await org.call('PATCH', path, {enabled: false}, {'if-match': '"2"'})

@@ -51,7 +51,7 @@ export const startDeployment = async (label: string, {crm, env = {}}: Options): 
       cwd: root,
       env: {
         ...{DATABASE_URL: database.url, PORT: `${port}`, PUBLIC_URL: apiUrl, STORAGE_DIR: directory, CRM_STANDIN_URL: crmUrl},
-        ...{LOG_LEVEL: 'warn', DRAIN_SECONDS: '5', DEFAULT_PLAN: 'enterprise', ...env},
+        ...{LOG_LEVEL: 'warn', DRAIN_SECONDS: '5', ...env},
       },
       output: (name, line) => process.stderr.write(`${name}: ${line}\n`),
     })

@@ -60,7 +60,7 @@ test('the values of a file stand in its source alone: queue, log and ledger hold
   const {text} = await dump()
   const holding = text.split('\n\n').filter(table => table.includes('CANARY-'))
   t.deepEqual(
-    holding.map(table => table.split('\n')[0]),
+    holding.map(table => table.trimStart().split('\n')[0]),
     ['public.sources'],
   )
 })

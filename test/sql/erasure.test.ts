@@ -1,5 +1,10 @@
 import test from 'ava'
-import {openLedger} from '../running.ts'
+import {HOW} from '../../sql/chain-rows.ts'
+import {sqlStateOf} from '../../sql/database.ts'
+import {ofRuns} from '../../sql/erasure.ts'
+import {admit, GATE_SHUT, settle} from '../../sql/ledger.ts'
+import {beginRun, created, intent, openLedger, settlement} from '../running.ts'
+import {until} from '../until.ts'
 
 /**
  * Whatever an org has goes with its row: a table that is made tomorrow is found by itself. Every table leads to `orgs` by foreign keys that
@@ -24,6 +29,9 @@ const nobodys: Record<string, string> = {
   retention_nights: 'the house’s',
 }
 
+/** What is written for every row of a batch references nothing: a trigger deletes it with its run (`0031_hot_tables.sql`). */
+const ofBatches = ['run_log', 'admissions', 'sends', 'unsettled', 'chain_rows']
+
 test('every table goes with its org, or says whose it is', async t => {
   const {hot, close} = await openLedger(t.title)
   t.teardown(close)
@@ -39,8 +47,109 @@ test('every table goes with its org, or says whose it is', async t => {
     before = going.size
     for (const {child, parent} of keys) if (going.has(parent)) going.add(child)
   }
-  const staying = tables.map(({name}) => name).filter(name => name === 'orgs' || !going.has(name))
+  const staying = tables.map(({name}) => name).filter(name => !ofBatches.includes(name) && (name === 'orgs' || !going.has(name)))
   t.deepEqual(staying.toSorted(), Object.keys(nobodys).toSorted(), 'a table that neither goes with its org nor is listed here')
+  t.deepEqual(
+    keys.filter(({child, parent}) => ofBatches.includes(child) && parent === 'runs'),
+    [],
+  )
+  for (const name of ofBatches) t.true((ofRuns as string[]).includes(name), `${name} is deleted in pieces first`)
+})
+
+type Ledger = Awaited<ReturnType<typeof openLedger>>
+
+const countHot = async (here: Ledger) => {
+  const counted: Record<string, number> = {}
+  for (const name of ofBatches) counted[name] = Number((await here.hot.query(`select count(*) as n from ${name}`)).rows[0].n)
+  return counted
+}
+
+const intents = (run: Awaited<ReturnType<typeof beginRun>>) => [
+  intent(run, 1, 1, 3),
+  {...intent(run, 2, 4, 3), rows: intent(run, 2, 4, 3).rows.map(row => ({...row, isMetered: false}))},
+]
+const chained = {module: 1, key: 'f.1', recordId: '1', how: HOW.made, matchKey: null}
+const question = {module: 1, key: 'f.2', flow: 1, number: 2, kind: 0, target: null, witness: false, attempt: 1}
+const ends = (run: Awaited<ReturnType<typeof beginRun>>) => [
+  settlement(run, 1, {batches: [], log: [created(1)], kept: [chained], opened: [question], counts: [1]}),
+  settlement(run, 1, {
+    batches: [2],
+    released: [{module: 1, key: 'f.3'}],
+    closed: [{module: 1, key: 'f.2'}],
+    patched: [{module: 1, key: 'f.1'}],
+  }),
+]
+
+/** A run with a row in every table that a batch writes. */
+const beginHot = async (here: Ledger) => {
+  const run = await beginRun(here)
+  await admit(here.hot, intents(run)[0]!)
+  await settle(here.hot, ends(run)[0]!)
+  return run
+}
+
+test('whatever deletes a run, no row of a batch is left, and none is written after it', async t => {
+  const here = await openLedger(t.title)
+  t.teardown(here.close)
+  for (const [path, deletion] of [
+    ['the run', 'delete from runs where run_no = $1'],
+    ['its org', 'delete from orgs where id = (select org_id from runs where run_no = $1)'],
+    ['its import', `with r as (select * from runs where run_no = $1) delete from imports where import_no = (select import_no from r)`],
+  ] as const) {
+    const run = await beginHot(here)
+    await here.hot.query(
+      `with c as (
+        insert into connectors (id, org_id, name, dc, crm_org_id, api_domain, crm_user_id, crm_user_name, scopes)
+        select 'con_' || run_no, org_id, 'x', 'eu', id, 'x', 'x', 'x', '{}' from runs where run_no = $1
+        returning id, org_id),
+      i as (insert into imports (id, org_id, connector_id, name) select 'imp_' || id, org_id, id, 'x' from c returning import_no)
+      update runs set import_no = i.import_no from i where run_no = $1`,
+      [run.run],
+    )
+    for (const [name, count] of Object.entries(await countHot(here))) t.true(count > 0, name)
+    await here.hot.query(deletion, [run.run])
+    for (const late of [...intents(run).map(one => () => admit(here.hot, one)), ...ends(run).map(one => () => settle(here.hot, one))])
+      t.is(await late().then(() => 'done', sqlStateOf), GATE_SHUT, path)
+    t.deepEqual(await countHot(here), Object.fromEntries(ofBatches.map(name => [name, 0])), path)
+  }
+})
+
+test('a batch that is being written down while its run is deleted leaves nothing, whichever of the two is first', async t => {
+  const here = await openLedger(t.title)
+  t.teardown(here.close)
+  const nothing = Object.fromEntries(ofBatches.map(name => [name, 0]))
+  const waiting = () =>
+    until(
+      async () =>
+        (await here.hot.query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)).rowCount,
+      count => count === 1,
+    )
+  for (const isBatchFirst of [true, false]) {
+    const run = await beginHot(here)
+    const held = await here.hot.connect()
+    await held.query('begin')
+    // Whoever is first has written and not committed; the other waits for the head.
+    if (isBatchFirst) await admit(held as never, intent(run, 2, 10, 5))
+    else await held.query('delete from runs where run_no = $1', [run.run])
+    const other = isBatchFirst ? here.hot.query('delete from runs where run_no = $1', [run.run]) : admit(here.hot, intent(run, 2, 10, 5))
+    const said = other.then(() => 'done', sqlStateOf)
+    await waiting()
+    await held.query('commit')
+    held.release()
+    t.is(await said, isBatchFirst ? 'done' : GATE_SHUT)
+    t.deepEqual(await countHot(here), nothing)
+  }
+})
+
+test('what became of a chain’s rows stays until the last of its runs goes', async t => {
+  const here = await openLedger(t.title)
+  t.teardown(here.close)
+  const [first, second] = [await beginHot(here), await beginRun(here)]
+  await here.hot.query('update runs set chain_no = $1 where run_no = $2', [first.run, second.run])
+  await here.hot.query('delete from runs where run_no = $1', [first.run])
+  t.like(await countHot(here), {run_log: 0, sends: 0, chain_rows: 1})
+  await here.hot.query('delete from runs where run_no = $1', [second.run])
+  t.like(await countHot(here), {chain_rows: 0})
 })
 
 test('nothing that stays has a column for an org but those that are listed', async t => {

@@ -96,7 +96,6 @@ const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
   CRM_CLIENT_SECRET: 'stand-in-secret',
   LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
   DRAIN_SECONDS: '8',
-  DEFAULT_PLAN: 'enterprise',
 })
 
 /** Made once per directory, so that grants sealed and sessions signed by an earlier start are good in the next. */

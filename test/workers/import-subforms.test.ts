@@ -1,7 +1,7 @@
 import test from 'ava'
 import {sql} from '../../sql/database.ts'
 import {checkImport} from '../checking.ts'
-import {ok, openOrg, readLog, untilEnded} from '../importing.ts'
+import {ok, openOrg, readLog, untilEnded, untilRun} from '../importing.ts'
 import {prepareFiles, runFiles} from '../linking.ts'
 import {assertSheets, assertWritten, lineSheet, lines, orderOf, orderSheet, orders, productsOf} from '../subforms.ts'
 import {world} from '../world.ts'
@@ -144,6 +144,32 @@ test.serial('a parent that another run is at is waited for', async t => {
   const {run} = await runFiles(org, {orders: orderSheet(['Sw-1']), lines: lineSheet([['Sw-1', 'A']])}, [orders(), lines()])
   t.true(Date.parse(run.endedAt) - Date.parse(run.startedAt) > 1_500)
   t.deepEqual(productsOf(here, 'Sw-1'), ['A'])
+})
+
+test.serial('a run that waits for a parent is cancelled at once', async t => {
+  make('Sx-1', ['Old'])
+  await here.db.query(sql.unsafe`
+    insert into replacements (dc, crm_org_id, parent_id, run_no, fence, until, lost)
+    select dc, crm_org_id, ${orderOf(here, 'Sx-1').id}, (select max(run_no) from runs), 99, lading_now() + interval '5 minutes', true
+    from connectors where id = ${org.connector}`)
+  const {path} = await prepareFiles(org, {orders: orderSheet(['Sx-1']), lines: lineSheet([['Sx-1', 'A']])}, [orders(), lines()])
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilRun(org.call, `${path}/runs/${run.id}`, ({counts}) => counts.Orders?.updated === 1)
+  await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
+  await untilEnded(org.call, `${path}/runs/${run.id}`, 15)
+  t.deepEqual(productsOf(here, 'Sx-1'), ['Old'])
+})
+
+test.serial('a request that had to wait, and is lost, has all its time before its parent is written again', async t => {
+  const putTimes = () => here.crm.journal({method: 'PUT', path: '/crm/v8/Orders'}).map(({at}) => Date.parse(at))
+  const before = putTimes().length
+  const match = {method: 'PUT', path: '/crm/v8/Orders'}
+  here.crm.faults.add({match, times: 1, action: {type: 'rateLimit', retryAfter: 2}})
+  here.crm.faults.add({match, times: 1, action: 'dropBefore'})
+  const {run} = await runFiles(org, {orders: orderSheet(['Sy-1']), lines: lineSheet([['Sy-1', 'A']])}, [orders(), lines()])
+  t.like(run.counts, {Order_Lines: {updated: 1}})
+  const [, lost, again] = putTimes().slice(before)
+  t.true(again! - lost! > 2_500, `${again! - lost!} ms`)
 })
 
 test.serial('the limit in the middle of a parent admits none of its rows', async t => {

@@ -1,8 +1,10 @@
 import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import anyTest, {type TestFn} from 'ava'
+import {listen} from '../../api/listen.ts'
 import {sql} from '../../sql/database.ts'
 import {startWorkers} from '../../workers/start.ts'
+import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
 import {meterOf, type Orders, openOrders, sheet} from '../replacing.ts'
 import {until} from '../until.ts'
@@ -95,7 +97,11 @@ test('a request no worker takes is given up, and may be sent again', async t => 
   const {world, orders} = t.context
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(1)]
   const item = {parentId, writeId: 'nobody', rows: sheet('A')}
-  t.like(await orders.results(run, [item]), [{parentId, writeId: 'nobody', ok: false, code: 'UNAVAILABLE', written: false}])
+  // An API that waits for two seconds: 30 more than the CRM is given.
+  const impatient = await listen({...world.tools, config: {...world.config, CRM_TIMEOUT_SECONDS: -28}})
+  t.teardown(impatient.drain)
+  const {body} = await openCalls(impatient.url)(orders.session)('PUT', orders.path(), orders.bodyOf(run, [item]))
+  t.like(body.results, [{parentId, writeId: 'nobody', ok: false, code: 'UNAVAILABLE', written: false}])
   const {stop} = await startWorkers(['writes'], world.config)
   t.teardown(stop)
   t.like(await orders.results(run, [item]), [{ok: true, deleted: 1, added: 1}])

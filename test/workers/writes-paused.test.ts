@@ -47,6 +47,10 @@ test('a run lies down before its next batch, and goes on by itself when the paus
   t.true(writes(t.context) <= most, `${writes(t.context)} batches of at most ${most}`)
   t.is(await inFlight(t.context), 0)
 
+  await until(
+    () => world.queue.findJobs('import.run', {}),
+    jobs => jobs.every(({state}) => state === 'completed'),
+  )
   await world.ahead('10 minutes')
   const sent = writes(t.context)
   const jobs = await world.queue.findJobs('import.run', {})

@@ -1,12 +1,16 @@
 import type {CrmRecord} from '../../shared/crm/crm.ts'
+import {isWithin, type Window} from './candidates.ts'
 import {comparedOf, type Field, isEqual, isNear} from './equal.ts'
 import type {Row} from './row.ts'
 
-/** `holder`: whether a row of the chain made it or took it, or only met it. */
-export type Candidate = {record: CrmRecord; holder: 'made' | 'met' | null}
+/** `holder`: whether a row of the chain made it or took it, or only met it. `madeAtMs`: by this process's clock. */
+export type Candidate = {record: CrmRecord; madeAtMs: number; holder: 'made' | 'met' | null}
 
-/** Rows whose lost creates sent one payload. `keys`: of all of them, in their order; `rows`: those to be judged now. */
-export type Group = {keys: string[]; rows: Row[]}
+/**
+ * Rows whose lost creates sent one payload. `keys`: of all of them, in their order; `rows`: those to be judged now; `under`: when the first of
+ * these creates may have been done, and the last.
+ */
+export type Group = {keys: string[]; rows: Row[]; under: Window}
 
 export type Lot =
   /** The record is the row's. */
@@ -26,21 +30,24 @@ export const allot = ({fields, telling, groups, candidates}: Asked): Map<Row, Lo
   const lots = new Map<Row, Lot>()
   const free = candidates.filter(({holder}) => holder !== 'made').sort(byAge)
   const given = new Set<Candidate>()
-  const left: Row[] = []
-  for (const {keys, rows} of groups.toSorted((one, other) => sizeOf(fields, other) - sizeOf(fields, one))) {
+  const left: {row: Row; under: Window}[] = []
+  for (const {keys, rows, under} of groups.toSorted((one, other) => sizeOf(fields, other) - sizeOf(fields, one))) {
     const {payload} = rows[0]!
-    const isLike = (candidate: Candidate) => !given.has(candidate) && isEqual(fields, payload, candidate.record)
+    const isLike = (candidate: Candidate) =>
+      !given.has(candidate) && isWithin(under, candidate.madeAtMs) && isEqual(fields, payload, candidate.record)
     const equal = free.filter(candidate => candidate.holder === null && isLike(candidate))
-    for (const candidate of equal) given.add(candidate)
+    // Where nobody can tell which is whose, any of them may be another group's.
+    if (equal.length <= keys.length) for (const candidate of equal) given.add(candidate)
     for (const row of rows) {
       const candidate = equal[keys.indexOf(row.key)]
       if (equal.length > keys.length) lots.set(row, {is: 'unclear', message: sayMany(equal.length, keys.length)})
       else if (candidate) lots.set(row, {is: 'equal', recordId: candidate.record.id})
-      else left.push(row)
+      else left.push({row, under})
     }
   }
-  for (const row of left) {
-    const near = free.filter(candidate => !given.has(candidate) && isNear(fields, row.payload, candidate.record, telling))
+  for (const {row, under} of left) {
+    const isLike = ({record, madeAtMs}: Candidate) => isWithin(under, madeAtMs) && isNear(fields, row.payload, record, telling)
+    const near = free.filter(candidate => !given.has(candidate) && isLike(candidate))
     lots.set(row, near.length ? {is: 'unclear', message: sayNear(near)} : {is: 'none'})
   }
   return lots

@@ -9,14 +9,17 @@ import type {Row, Track} from './row.ts'
 /** When the creates were under way, by this process's clock. */
 export type Window = {fromMs: number; toMs: number}
 
-/** `field`: the one the CRM was asked by, where there was one. */
-export type Found = {records: CrmRecord[]; field: string | null}
+/** `madeAtMs`: by this process's clock. `field`: the one the CRM was asked by, where there was one. */
+export type Found = {records: {record: CrmRecord; madeAtMs: number}[]; field: string | null}
 
 const idsPerRead = 50
 /** The CRM answers 50 fields at most; two are the maker's and the moment's. Source: wire reference 5.1. */
 const fieldsPerRead = 48
-/** Creation times are whole seconds. */
+/** Between two clocks, one of which tells whole seconds. */
 const toleranceMs = 2_000
+
+/** As exact as the CRM tells when a record was made. */
+export const isWithin = ({fromMs, toMs}: Window, atMs: number) => atMs >= fromMs - 3_000 && atMs <= toMs + 3_000
 
 /**
  * The records our user made while these rows' creates were under way, each with what the rows sent. Null where the CRM cannot be asked, or
@@ -32,11 +35,10 @@ export const findRecords = async (ctx: Context, track: Track, rows: Row[], windo
   if (made === null || made === 'many') return null
   const read = await readAll(ctx, track, rows, made.ids)
   if (!read?.every(isSigned)) return null
-  const isOurs = (record: CrmRecord) => {
-    const madeAt = Date.parse(String(record.Created_Time)) - made.clockOffsetMs
-    return makerOf(record) === user && madeAt >= fromMs - 1_000 && madeAt <= toMs + 1_000
-  }
-  return {records: read.filter(isOurs), field}
+  const records = read
+    .filter(record => makerOf(record) === user)
+    .map(record => ({record, madeAtMs: Date.parse(String(record.Created_Time)) - made.clockOffsetMs}))
+  return {records: records.filter(({madeAtMs}) => isWithin(window, madeAtMs)), field}
 }
 
 const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | null | undefined)?.id
@@ -45,24 +47,34 @@ const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | n
 const isSigned = (record: CrmRecord) => typeof makerOf(record) === 'string' && !Number.isNaN(Date.parse(String(record.Created_Time)))
 
 /** Which rows of the chain have to do with them. */
-export const holdersOf = async ({db, chain}: Context, track: Track, records: CrmRecord[]): Promise<Candidate[]> => {
-  const hows = await listHows(db, {chain, module: track.module.no, records: records.map(({id}) => id)})
+export const holdersOf = async ({db, chain}: Context, track: Track, records: Found['records']): Promise<Candidate[]> => {
+  const hows = await listHows(db, {chain, module: track.module.no, records: records.map(({record: {id}}) => id)})
   const made = new Set(hows.filter(({how}) => how <= 2).map(({recordId}) => recordId))
   const met = new Set(hows.map(({recordId}) => recordId))
-  return records.map(record => ({record, holder: made.has(record.id) ? 'made' : met.has(record.id) ? 'met' : null}))
+  return records.map(({record, madeAtMs}) => ({
+    ...{record, madeAtMs},
+    holder: made.has(record.id) ? 'made' : met.has(record.id) ? 'met' : null,
+  }))
 }
 
 const ASKABLE = new Set(['text', 'email', 'phone', 'website'])
 
-/** The text field that tells the rows apart best, as they sent it; one that a row leaves empty would miss its record. */
+/** A text as it was sent, and as the CRM may keep it. */
+const spellingsOf = (type: string, text: string): string[] => {
+  const kept = text.normalize('NFC').trim()
+  return type === 'email' || type === 'website' ? [text, kept, kept.toLowerCase()] : [text, kept]
+}
+
+/** The text field that tells the rows apart best; one that a row leaves empty would miss its record. */
 const tellingOf = ({module}: Track, rows: Row[]): {field: string | null; values: string[]} => {
-  let best: {field: string | null; values: string[]} = {field: null, values: []}
+  let best: {field: string | null; distinct: number; values: string[]} = {field: null, distinct: 0, values: []}
   for (const {apiName, type} of module.fields) {
     if (!ASKABLE.has(type)) continue
     const sent = rows.map(({payload}) => payload[apiName])
     if (!sent.every(value => typeof value === 'string' && value !== '')) continue
-    const values = [...new Set(sent as string[])]
-    if (values.length > best.values.length) best = {field: apiName, values}
+    const distinct = new Set(sent as string[])
+    if (distinct.size <= best.distinct) continue
+    best = {field: apiName, distinct: distinct.size, values: [...new Set([...distinct].flatMap(text => spellingsOf(type, text)))]}
   }
   return best
 }

@@ -109,9 +109,11 @@ export const place = async (desk: Desk, {rows, failures, unmatched, standing}: P
 
 /** Waits until the window has room for more rows. */
 export const makeRoom = async (desk: Desk) => {
-  while (desk.window.count() + desk.silence.count() >= windowRows || desk.window.size() >= windowSize)
-    await waitForChange(desk, desk.underWay.size - desk.silence.steps() < desk.ctx.config.CRM_SLOTS)
+  while (isFull(desk)) await waitForChange(desk, desk.underWay.size - desk.silence.steps() < desk.ctx.config.CRM_SLOTS)
 }
+
+const isFull = ({window, silence, resending}: Desk) =>
+  window.count() + silence.count() + resending.size >= windowRows || window.size() + silence.size() >= windowSize
 
 /** Waits until every row has its end. */
 export const finish = async (desk: Desk) => {
@@ -193,9 +195,7 @@ const settleUnsent = async (desk: Desk, settled: Settled, rows: Row[]) => {
   free(desk, rows)
 }
 
-type Failed = Pick<Failure, 'code' | 'message' | 'target' | 'end' | 'asks'> & {
-  row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'>
-}
+type Failed = Omit<Failure, 'key' | 'number'> & {row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'>}
 
 const settleFailures = async (desk: Desk, failed: Failed[]) => {
   const settled = nothingSettled(null)

@@ -57,18 +57,22 @@ const plain = (value: unknown) => String(value).normalize('NFC').replace(/\r\n?/
 
 const areFolded: Comparison = (sent, read) => plain(sent).toLowerCase() === plain(read).toLowerCase()
 
-/** A list of records gives rich text by its beginning. */
+/** A list of records cuts rich text there, be it within a mark. Source: wire reference 3. */
 const richLength = 500
-const areRich: Comparison = (sent, read, field) =>
-  areTexts(sent, read, field) || ((isMarked(sent) || isMarked(read)) && strip(sent) === strip(read) && strip(sent) !== '')
+/** Whatever is written in, the beginning tells: what is looked at has an end. */
+const longestLookedAt = 8 * richLength
+
+const areRich: Comparison = (sent, read, field) => {
+  if (areTexts(sent, read, field)) return true
+  const isCut = String(read).length === richLength
+  if (!isCut && !isMarked(sent) && !isMarked(read)) return false
+  const [one, other] = [strip(plain(sent)), strip(isCut ? plain(read).replace(/<[^>]*$|&\w*$/, '') : plain(read))]
+  return other !== '' && (isCut ? one.startsWith(other) : one === other)
+}
 
 const isMarked = (value: unknown) => /<\/?[a-z][^>]*>/i.test(String(value))
 
-const strip = (value: unknown) =>
-  plain(value)
-    .slice(0, 4 * richLength)
-    .replace(/<[^>]*>|&nbsp;|\s/g, '')
-    .slice(0, richLength)
+const strip = (text: string) => text.slice(0, longestLookedAt).replace(/<[^>]*>|&nbsp;|\s/g, '')
 
 const areNumbers: Comparison = (sent, read, {decimalPlaces}) => {
   const [one, other] = [sent, read].map(value => roundTo(String(value), decimalPlaces ?? null))

@@ -87,7 +87,7 @@ const torn = (meant: Member[]): Why | null => {
 const broken = (meant: Member[]): Why | null => {
   const first = meant.map(({composed}) => composed).find(one => !isRow(one)) as Failure | undefined
   if (!first) return null
-  const why = first.asks ? 'waits for an answer' : first.end === 'skipped' ? 'was left out' : 'failed'
+  const why = first.asks ? 'waits for an answer' : 'failed'
   return {
     outcome: 'skipped',
     code: 'ROW_OF_SAME_PARENT',

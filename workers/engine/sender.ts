@@ -45,8 +45,7 @@ export const sendBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[]
   try {
     const admitted = await admitOps(ctx, track, kind, ops, slot, on)
     atPoint('after_intent')
-    on.leaving()
-    const answered = await transmit(ctx, track, kind, admitted, slot)
+    const answered = await transmit(ctx, track, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
     atPoint('after_send')
     if ('unsent' in answered) {
@@ -64,13 +63,21 @@ export const sendBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[]
 const isHeard = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer.crm.unanswered)
 
 type Admitted = {batch: number; ops: Op[]; since: number}
+type Leaving = {slot: Slot; leaving(): void}
 
 /** Sends, and waits and sends again while the CRM says that nothing was done and asks to come back soon. */
-const transmit = async (ctx: Context, track: Track, kind: Way, {batch, ops, since}: Admitted, slot: Slot): Promise<Answered> => {
+const transmit = async (
+  ctx: Context,
+  track: Track,
+  kind: Way,
+  {batch, ops, since}: Admitted,
+  {slot, leaving}: Leaving,
+): Promise<Answered> => {
   let intendedAt = since
   for (let tried = 1; ; tried++) {
     const last = lastCheck(ctx, intendedAt, ops)
     if (!last.mayLeave()) return {unsent: null}
+    leaving()
     const written = await write(ctx, track, kind, ops, last.mayLeave).catch(notSent)
     if (written instanceof Error) return {unsent: written}
     const {results, clockOffsetMs} = written

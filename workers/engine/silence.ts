@@ -3,7 +3,7 @@ import {HOW} from '../../sql/chain-rows.ts'
 import {type Lost, listLost} from '../../sql/unsettled.ts'
 import {answerSecondsOf, spareSecondsOf} from './admission.ts'
 import {allot, type Group, type Lot} from './allotment.ts'
-import {findRecords, holdersOf} from './candidates.ts'
+import {findRecords, holdersOf, type Window} from './candidates.ts'
 import type {Context} from './context.ts'
 import {sentDigestOf} from './digest.ts'
 import {atPoint} from './fault-point.ts'
@@ -17,8 +17,9 @@ export type Silence = {
   takeUp(rows: Row[]): Row[]
   /** Rows of one batch, written down as unanswered. Resolves when each has its end or is sent again. */
   settle(rows: Row[]): Promise<void>
-  /** Rows that wait here. */
+  /** Rows that wait here, and what they take of memory, roughly. */
   count(): number
+  size(): number
   /** Steps of the pass that wait here, and hold no slot. */
   steps(): number
 }
@@ -37,7 +38,7 @@ type Pass = {
   again(rows: Row[]): void
 }
 
-type Room = Pass & {waiting: Set<Row>; steps: number; alone<T>(work: () => Promise<T>): Promise<T>}
+type Room = Pass & {waiting: Map<Row, number>; steps: number; alone<T>(work: () => Promise<T>): Promise<T>}
 
 /** Somebody may ask the run to stop while nothing else happens. */
 const longestSleepMs = 1_000
@@ -54,11 +55,12 @@ export const openSilence = (pass: Pass): Silence => {
     last = done.catch(() => {})
     return done
   }
-  const room: Room = {...pass, waiting: new Set(), steps: 0, alone}
+  const room: Room = {...pass, waiting: new Map(), steps: 0, alone}
   return {
     takeUp: rows => takeUp(room, rows),
     settle: rows => settleRows(room, rows),
     count: () => room.waiting.size,
+    size: () => room.waiting.values().reduce((sum, size) => sum + size, 0),
     steps: () => room.steps,
   }
 }
@@ -85,12 +87,16 @@ const endChanged = async (room: Room, rows: Row[]) => {
 
 const settleRows = async (room: Room, rows: Row[]) => {
   if (!room.ctx.connection.findMade) return void (await giveUp(room, rows))
-  for (const row of rows) room.waiting.add(row)
+  for (const row of rows) room.waiting.set(row, weigh(row))
   const sentAt = new Map((await factsOf(room, rows)).map(({key, sentAt}) => [key, sentAt]))
   const batches = Map.groupBy(rows, ({key}) => sentAt.get(key))
   room.steps++
   await Promise.all([...batches.values()].map(batch => settleBatch(room, batch))).finally(() => room.steps--)
 }
+
+/** Characters of its values, which stand for bytes. */
+const weigh = ({payload}: Row) =>
+  Object.values(payload).reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
 
 /** Twice the CRM is asked, then the rows left go again; what cannot be told in time ends. */
 const settleBatch = async (room: Room, rows: Row[]) => {
@@ -116,7 +122,7 @@ const factsOf = ({ctx, track}: Pass, rows: Row[]): Promise<readonly Lost[]> => {
 /** Until the CRM can be at work on none of the rows that sent these payloads. False once it takes too long. */
 const waitUntilDue = async (room: Room, rows: Row[], until: number): Promise<boolean> => {
   for (;;) {
-    const dueInMs = Math.max(0, ...(await factsOf(room, rows)).map(({dueInMs}) => dueInMs))
+    const dueInMs = (await factsOf(room, rows)).reduce((most, fact) => Math.max(most, fact.dueInMs), 0)
     if (dueInMs === 0) return true
     if (performance.now() >= until) return false
     await wait(room, Math.min(dueInMs + 1, until - performance.now() + 1))
@@ -137,10 +143,7 @@ const wait = async ({ctx, over, assertGoing}: Pass, ms: number) => {
  */
 const look = async (room: Room, rows: Row[], asked: Set<Row>): Promise<Map<Row, Lot>> => {
   const {ctx, track} = room
-  const facts = await factsOf(room, rows)
-  const now = Date.now()
-  const sentAgoMs = Math.max(...facts.map(({sentAgoMs}) => sentAgoMs))
-  const found = await findRecords(ctx, track, rows, {fromMs: now - sentAgoMs, toMs: now + Math.max(...facts.map(({dueInMs}) => dueInMs))})
+  const found = await findRecords(ctx, track, rows, underOf(await factsOf(room, rows)))
   if (!found) return giveUp(room, rows)
   await Promise.all(room.flying)
   atPoint('after_search')
@@ -155,6 +158,13 @@ const look = async (room: Room, rows: Row[], asked: Set<Row>): Promise<Map<Row, 
   })
 }
 
+/** When the first of these creates may have been done, and the last: by this process's clock. There may be as many as rows of a file. */
+const underOf = (facts: readonly Lost[]): Window => {
+  const now = Date.now()
+  const most = (of: (fact: Lost) => number) => facts.reduce((most, fact) => Math.max(most, of(fact)), Number.NEGATIVE_INFINITY)
+  return {fromMs: now - most(({sentAgoMs}) => sentAgoMs), toMs: now + most(({dueInMs}) => dueInMs)}
+}
+
 const isUnasked = (row: Row, asked: Set<Row>) => !asked.has(row) && asked.add(row)
 
 /** Without those whose payload another row has sent a moment ago. */
@@ -163,7 +173,7 @@ const groupsOf = (track: Track, rows: Row[], facts: readonly Lost[]): Group[] =>
   const sent = Map.groupBy(rows, row => sentDigestOf(track, row).toString('latin1'))
   return [...sent].flatMap(([digest, rows]) => {
     const group = lost.get(digest) ?? []
-    return group.some(({dueInMs}) => dueInMs > 0) ? [] : [{keys: group.map(({key}) => key), rows}]
+    return group.some(({dueInMs}) => dueInMs > 0) ? [] : [{keys: group.map(({key}) => key), rows, under: underOf(group)}]
   })
 }
 

@@ -20,6 +20,8 @@ import {enter, type Op} from './verdict.ts'
 /** Requests of at most 2,000 rows that are read for, sent and settled at the same time: the bound on memory. */
 const lanes = 4
 const endsTogether = 500
+/** Somebody may ask the run to stop while nothing else happens. */
+const longestSleepMs = 1_000
 
 type Yard = {
   ctx: Context
@@ -139,8 +141,8 @@ const carry = async (yard: Yard, families: Kept[]): Promise<void> => {
       left = left.filter(family => !gone.has(family))
       if (again.length) sendAgain(yard, again)
       if (ending) throw ending
-      round = gone.size > 0 ? 1 : round + 1
-      if (waitMs !== null) await sleep(waitMs, undefined, {signal: ctx.signal})
+      round = gone.size > 0 || waitMs !== null ? 1 : round + 1
+      if (waitMs !== null) await sleep(Math.min(longestSleepMs, waitMs), undefined, {signal: ctx.signal})
     }
   } finally {
     await letGo(yard, left)
@@ -194,11 +196,10 @@ const send = async (yard: Yard, units: Map<Kept, Unit>): Promise<Sent> => {
     const silences = Math.max(...rows.map(row => row.silences))
     return rows.map(row => ({row: Object.assign(row, {silences}), target: unit.record, unit}))
   })
-  const since = performance.now()
-  const {next, ending} = await sendKnowing(yard, [...units.keys()], ops)
+  const {next, ending, leftAt} = await sendKnowing(yard, [...units.keys()], ops)
   const answered = [...units].filter(([{rows}]) => next.has(rows[0]!))
   const lost = answered.filter(([, unit]) => unit.isLost).map(([, {record}]) => record)
-  const seconds = Math.max(1, answerSecondsOf(ctx) - (performance.now() - since) / 1_000)
+  const seconds = Math.max(1, answerSecondsOf(ctx) - (performance.now() - leftAt) / 1_000)
   if (lost.length) await loseParents(ctx.db, {holder: holderOf(ctx), parents: lost, seconds})
   const [again, done] = [true, false].map(is =>
     answered.filter(([{rows}]) => (next.get(rows[0]!) === 'again') === is).map(([family]) => family),
@@ -209,16 +210,20 @@ const send = async (yard: Yard, units: Map<Kept, Unit>): Promise<Sent> => {
   return {done, again, ending}
 }
 
-/** A step that stops before anything is kept of it has sent nothing. */
+/** `leftAt`: when it last left. A step that stops before anything is kept of it has sent nothing. */
 const sendKnowing = async (yard: Yard, families: Kept[], ops: Op[]) => {
   for (const family of families) yard.inFlight.add(family)
+  let leftAt = performance.now()
+  const leaving = () => {
+    leftAt = performance.now()
+  }
   const known = () => {
     for (const family of families) yard.inFlight.delete(family)
   }
   try {
-    const sent = await sendBatch(yard.ctx, yard.track, 'replace', ops, besides(yard))
+    const sent = await sendBatch(yard.ctx, yard.track, 'replace', ops, {...besides(yard), leaving})
     known()
-    return sent
+    return {...sent, leftAt}
   } catch (error) {
     if (error instanceof RunStopped) known()
     throw error
@@ -227,7 +232,6 @@ const sendKnowing = async (yard: Yard, families: Kept[], ops: Op[]) => {
 
 const besides = (yard: Yard) => ({
   leave: () => {},
-  leaving: () => {},
   resending: () => yard.resending.size > 0,
   heard: (anything: boolean) => {
     yard.silent = anything ? 0 : yard.silent + 1

@@ -1,21 +1,23 @@
 import test from 'ava'
-import {allot, type Candidate} from '../../../workers/engine/allotment.ts'
+import {allot, type Candidate, type Group} from '../../../workers/engine/allotment.ts'
 import type {Row} from '../../../workers/engine/row.ts'
 import {field, row} from './making.ts'
 
 const fields = [field('Name'), field('City')]
 const one = (id: string, Name: string, City: string | null = null, holder: Candidate['holder'] = null): Candidate => ({
   record: {id, Name, City},
+  madeAtMs: 0,
   holder,
 })
 const sent = (number: number, Name: string, City: string | null = null) => row(number, {payload: {Name, City}})
 const keysOf = (rows: Row[]) => rows.map(({key}) => key)
 
+const always = {fromMs: 0, toMs: 0}
 /** By row number: the record, or what else came of it. */
-const judge = (groups: {rows: Row[]; keys?: string[]}[], candidates: Candidate[]) => {
+const judge = (groups: {rows: Row[]; keys?: string[]; under?: Group['under']}[], candidates: Candidate[]) => {
   const lots = allot({
     ...{fields, telling: ['Name'], candidates},
-    groups: groups.map(({rows, keys = keysOf(rows)}) => ({rows, keys})),
+    groups: groups.map(({rows, keys = keysOf(rows), under = always}) => ({rows, keys, under})),
   })
   return Object.fromEntries([...lots].map(([{number}, lot]) => [number, lot.is === 'equal' ? lot.recordId : lot.is]))
 }
@@ -46,4 +48,22 @@ test("one that agrees in what tells it may have been changed; one that is given 
 
 test('a record goes to the row that sent most of it', t => {
   t.deepEqual(judge([{rows: [sent(1, 'a')]}, {rows: [sent(2, 'a', 'x')]}], [one('1', 'a', 'x'), one('2', 'a')]), {1: '2', 2: '1'})
+})
+
+test('records of which nobody can tell whose they are may be those of rows that sent less', t => {
+  const groups = [{rows: [sent(1, 'a', 'x')]}, {rows: [sent(2, 'a')]}]
+  t.deepEqual(judge(groups, [one('1', 'a', 'x'), one('2', 'a', 'x')]), {1: 'unclear', 2: 'unclear'})
+})
+
+test('a record made before a row was sent, or after its create was over, is not its own', t => {
+  const under = {fromMs: 10_000, toMs: 20_000}
+  for (const [madeAtMs, expected] of [
+    [6_999, 'none'],
+    [7_000, '1'],
+    [23_000, '1'],
+    [23_001, 'none'],
+  ] as const) {
+    t.deepEqual(judge([{rows: [sent(1, 'a')], under}], [{...one('1', 'a'), madeAtMs}]), {1: expected})
+    t.deepEqual(judge([{rows: [sent(1, 'a', 'x')], under}], [{...one('1', 'a'), madeAtMs}]), {1: expected === 'none' ? 'none' : 'unclear'})
+  }
 })

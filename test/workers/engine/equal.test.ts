@@ -7,6 +7,8 @@ const tags = field('F', {type: 'multiselectpicklist', picklist: [{display: 'Red'
 const places = field('F', {type: 'currency', decimalPlaces: 2})
 const of = (type: string) => field('F', {type})
 
+const long = 'All of it. '.repeat(100)
+
 const equal: [string, ReturnType<typeof field>, unknown, unknown][] = [
   ['letters composed otherwise', of('text'), 'Jose\u0301', 'José'],
   ['blanks around it', of('text'), ' Soria ', 'Soria'],
@@ -26,10 +28,15 @@ const equal: [string, ReturnType<typeof field>, unknown, unknown][] = [
   ['choices in another order', tags, ['r', 'b'], ['b', 'Red']],
   ['choices as one text', tags, ['r', 'b'], 'b;Red'],
   ['rich text without its marks', of('textarea'), '<b>Hello</b> you', '<div>Hello you</div>'],
+  ['rich text that a list cuts', of('textarea'), `<p>${long}</p>`, `<p>${long}</p>`.slice(0, 500)],
+  ['rich text that a list cuts within a mark', of('textarea'), `${'a'.repeat(497)}<b>b</b>`, `${'a'.repeat(497)}<b>`.slice(0, 500)],
+  ['long text without marks that a list cuts', of('textarea'), long, long.slice(0, 500)],
 ]
 for (const [what, asField, sent, read] of equal) test(`equal: ${what}`, t => t.true(isEqual([asField], {F: sent}, {F: read})))
 
 const unequal: typeof equal = [
+  ['long text of another beginning', of('textarea'), `b${long}`, `a${long}`.slice(0, 500)],
+  ['long text of which there is less', of('textarea'), long, long.slice(0, 499)],
   ['the size of letters of a text', of('text'), 'soria', 'Soria'],
   ['another number', places, 1.01, 1.02],
   ['long numbers that a number would round', of('bigint'), '9007199254740993', '9007199254740992'],
