@@ -52,11 +52,11 @@ export const deleteImport = async (tx: Tx, importNo: number) => {
   return rowCount
 }
 
-/** Objects that a row has named and none does any more, the longest so first. */
-export const listDoomed = (db: Db, {after, limit}: {after: string; limit: number}) =>
+/** Objects that no row names any more, nor will, in the order of their keys. `hours`: those that were written down so long ago. */
+export const listDoomed = (db: Db, {after, limit, hours = null}: {after: string; limit: number; hours?: number | null}) =>
   db.anyFirst(sql.type(z.object({key: z.string()}))`
     select key from loose_objects l
-    where doomed and key > ${after}
+    where doomed and key > ${after} and (${hours}::int is null or since < lading_now() - make_interval(hours => ${hours}::int))
       and not exists (select from sources where file_key = l.key) and not exists (select from segments where segments.key = l.key)
     order by key limit ${limit}`)
 

@@ -15,6 +15,9 @@ export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && tabl
 /** What an org has by the thousand itself. The rest leaves with its row. */
 export const OF_ORG = ['credit_entries', 'row_usage', 'firings', 'deliveries', 'notices', 'imports', 'changes', 'jobs'] as const
 
+/** How many rows go in one statement: fewer where each takes many others with it. */
+export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) => (table === 'writes' || table === 'imports' ? 200 : 10_000)
+
 /** Whoever carries a run of the org writes nothing more: the fence has moved, and the lease never ends. */
 export const holdRuns = (db: Db, org: string) =>
   db.query(sql.type(z.object({}))`

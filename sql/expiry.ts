@@ -6,10 +6,9 @@ const No = z.object({no: z.number()})
 
 const before = (days: number) => sql.fragment`lading_now() - make_interval(days => ${days})`
 
-/** Nothing was done with it for so long: it was made, its files came, and its runs were authorised and ended before; and none is under way. */
+/** Nothing was done with it for so long, its runs were authorised and ended before, and none is under way. */
 const isOld = (days: number) => sql.fragment`
-  i.state <> 'expired' and i.created_at < ${before(days)}
-  and not exists (select from sources s where s.import_no = i.import_no and s.created_at >= ${before(days)})
+  i.state <> 'expired' and i.touched_at < ${before(days)}
   and not exists (select from runs r where r.import_no = i.import_no
     and (r.state not in ('authorised', 'ended') or greatest(r.authorised_at, r.ended_at) >= ${before(days)}))`
 
@@ -68,13 +67,16 @@ export const listUnemptiedRuns = (db: Db, {org, after, limit}: Some & {after: nu
     select run_no as no, chain_no as "chainNo", snapshot_no as "snapshotNo" from runs
     where org_id = ${org} and expired_at is not null and not emptied and run_no > ${after} order by run_no limit ${limit}`)
 
-/** Those of no import keep nothing else when they have been bare for another window; nor do those that were never begun. */
-export const listRunsToDelete = (db: Db, {org, days, limit}: Some & {days: number}) =>
-  db.anyFirst(sql.type(No)`
+/**
+ * Those of no import keep nothing else when they have been bare for another window; nor do those that were never begun, which nobody begins
+ * from here on: they are held until the transaction ends. One that somebody is beginning is not among them.
+ */
+export const lockRunsToDelete = (tx: Tx, {org, days, limit}: Some & {days: number}) =>
+  tx.anyFirst(sql.type(No)`
     select run_no as no from runs
     where org_id = ${org} and import_no is null
       and ((emptied and expired_at < ${before(days)}) or (state = 'authorised' and authorised_at < ${before(2 * days)}))
-    order by run_no limit ${limit}`)
+    order by run_no limit ${limit} for update skip locked`)
 
 export const listUnemptiedImports = (db: Db, {org, after, limit}: Some & {after: number}) =>
   db.anyFirst(sql.type(No)`
@@ -83,10 +85,11 @@ export const listUnemptiedImports = (db: Db, {org, after, limit}: Some & {after:
       and not exists (select from runs r where r.import_no = i.import_no and not r.emptied)
     order by import_no limit ${limit}`)
 
-export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {days: number; after: number}) =>
+/** `days`: null where only those are asked for that somebody deleted. */
+export const listImportsToDelete = (db: Db, {org, days, after, limit}: Some & {days: number | null; after: number}) =>
   db.anyFirst(sql.type(No)`
     select import_no as no from imports
-    where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < ${before(days)}) and import_no > ${after}
+    where org_id = ${org} and expired_at is not null and emptied and (deleted or expired_at < lading_now() - make_interval(days => ${days}::int)) and import_no > ${after}
     order by import_no limit ${limit}`)
 
 /** Orgs in which somebody has deleted an import, and what the nights have not come to yet. */

@@ -2,6 +2,8 @@ import {createHash} from 'node:crypto'
 import {glob, readFile} from 'node:fs/promises'
 import {basename} from 'node:path'
 import pg from 'pg'
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
 
 const FOLDER = new URL('migrations/', import.meta.url)
 /** One number for the whole product: processes that start together take turns. */
@@ -21,6 +23,12 @@ export const migrate = async (url: string): Promise<string[]> => {
   } finally {
     await client.end()
   }
+}
+
+/** Whether a build that knows more has been at the database: there may be tables of which this one knows nothing. */
+export const isMigratedFurther = async (db: Db): Promise<boolean> => {
+  const known = await Array.fromAsync(glob('*.sql', {cwd: FOLDER}), path => basename(path, '.sql'))
+  return db.exists(sql.type(z.object({}))`select from migrations where name <> all(${sql.array(known, 'text')})`)
 }
 
 const applyAll = async (client: pg.Client) => {

@@ -68,14 +68,14 @@ export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFa
 const Kept = z.object({id: z.string(), days: z.number()})
 
 /**
- * Every org but those being erased, with the days of its plan's history window, in the order of their ids. `graceDays`: one that has changed
- * its plan, or whose trial has ended, keeps all it has for so long.
+ * Every org but those being erased, with the days of its plan's history window, in the order of their ids; without a window of a day at
+ * least nothing goes. `graceDays`: one that has changed its plan, or whose trial has ended, keeps all it has for so long.
  */
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`
     select o.id, (p.limits ->> 'historyDays')::int as days
     from orgs o join org_plans s on s.org_id = o.id join plan_versions p on p.id = s.plan_version_id
-    where o.erasing_at is null and s.anchor < lading_now() - make_interval(days => ${graceDays}) and o.id > ${after}
+    where o.erasing_at is null and (p.limits ->> 'historyDays')::int >= 1 and s.anchor < lading_now() - make_interval(days => ${graceDays}) and o.id > ${after}
     order by o.id limit ${limit}`)
 
 type Old = {org: string; days: number; limit: number}
@@ -90,12 +90,14 @@ export const deleteOldFirings = (db: Db, {org, days, limit}: Old) =>
         select ctid from firings where org_id = ${org} and state = 'ended' and ended_at < ${before(days)} limit ${limit}))`),
   )
 
-/** Whose jobs were whose: the queue itself forgets its jobs within days. */
+/** Whose jobs were whose: the queue itself forgets its jobs within days. Not those of runs that have not ended. */
 export const deleteOldJobs = (db: Db, {org, days, limit}: Old) =>
   gone(
     db.query(sql.type(Empty)`
       delete from jobs where ctid = any(array(
-        select ctid from jobs where org_id = ${org} and created_at < ${before(days)} order by created_at limit ${limit}))`),
+        select ctid from jobs where org_id = ${org} and created_at < ${before(days)}
+          and not exists (select from runs where runs.org_id = ${org} and job_id = jobs.id and runs.state <> 'ended')
+        order by created_at limit ${limit}))`),
   )
 
 /** A connection's newest two stay, and those that a check or a run names. */

@@ -98,11 +98,22 @@ export const markArchived = (db: Db, run: number) =>
 /** Said before the object is stored: one that nobody comes to need is found by this. */
 export const insertLoose = (db: Db, key: string) => db.query(sql.type(Empty)`insert into loose_objects (key) values (${key})`)
 
-/** Named by a row, or gone. */
+/**
+ * Rows name them from this transaction on. Raises where one was given up meanwhile, however long storing it took and whatever a clock says:
+ * what is to be removed is never named, and what is named is never removed.
+ */
+export const nameLoose = async (tx: Tx, keys: readonly string[]) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    delete from loose_objects where key = any(${sql.array([...keys], 'text')}) and not doomed`)
+  if (rowCount !== keys.length)
+    throw new Error(`Of ${keys.length} objects ${keys.length - rowCount} were given up while they were being stored`)
+}
+
+/** Nobody is storing these any more, and from here on nobody names them. */
+export const giveUpLoose = (db: Db, {hours}: {hours: number}) =>
+  db.query(sql.type(Empty)`
+    update loose_objects set doomed = true where not doomed and since < lading_now() - make_interval(hours => ${hours})`)
+
+/** Removed. */
 export const deleteLoose = (db: Db, keys: readonly string[]) =>
   db.query(sql.type(Empty)`delete from loose_objects where key = any(${sql.array([...keys], 'text')})`)
-
-/** The oldest first. */
-export const listLoose = (db: Db, {hours, limit}: {hours: number; limit: number}) =>
-  db.anyFirst(sql.type(z.object({key: z.string()}))`
-    select key from loose_objects where since < lading_now() - make_interval(hours => ${hours}) order by since limit ${limit}`)

@@ -1,5 +1,6 @@
 import {RecordsMoved} from '../shared/runs/outcomes.ts'
-import {claimUnarchived, deleteLoose, deleteMoved, listLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
+import {listDoomed} from '../sql/emptying.ts'
+import {claimUnarchived, deleteLoose, deleteMoved, giveUpLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
 import {type Archiving, moveRecords} from './archive/move.ts'
 import {atPoint} from './engine/fault-point.ts'
 import {aboutEachLease, rounds} from './rounds.ts'
@@ -51,14 +52,16 @@ const nothingIfMoved = (error: unknown) => {
 
 /** Objects that no row has come to name within a day, or whose row has gone; and what broken uploads left. */
 export const keepUp = async ({db, storage, drain}: Pick<Archiving, 'db' | 'storage' | 'drain'>) => {
-  for (;;) {
-    const keys = await listLoose(db, {hours: looseHours, limit: objectsPerLook})
+  await giveUpLoose(db, {hours: looseHours})
+  for (let after = ''; ; ) {
+    const keys = await listDoomed(db, {after, hours: looseHours, limit: objectsPerLook})
     for (const key of keys) {
       drain.throwIfAborted()
       await storage.remove(key)
     }
     await deleteLoose(db, keys)
     if (keys.length < objectsPerLook) break
+    after = keys.at(-1)!
   }
   await storage.sweepTemporary()
 }

@@ -16,12 +16,12 @@ import {
   listRunNos,
   OF_ORG,
   ofRuns,
+  perDelete,
 } from '../sql/erasure.ts'
 import {inPieces} from './pieces.ts'
 import {type Work, worker} from './worker.ts'
 
 const runsPerLook = 100
-const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
 
 /**
@@ -47,7 +47,7 @@ const eraseRuns = async (work: Work, org: string): Promise<number> => {
   for (;;) {
     const runs = await listRunNos(db, {org, limit: runsPerLook})
     if (runs.length === 0) return rows
-    for (const table of ofRuns) rows += await inPieces(signal, rowsPerDelete, limit => deleteOfRuns(db, {table, runs, limit}))
+    for (const table of ofRuns) rows += await inPieces(signal, perDelete(table), limit => deleteOfRuns(db, {table, runs, limit}))
     rows += await db.transaction(tx => deleteRuns(tx, runs))
   }
 }
@@ -55,7 +55,7 @@ const eraseRuns = async (work: Work, org: string): Promise<number> => {
 const eraseRest = async (work: Work, org: string): Promise<number> => {
   const {db, signal} = work
   let rows = 0
-  for (const table of OF_ORG) rows += await inPieces(signal, rowsPerDelete, limit => deleteOfOrg(db, {table, org, limit}))
+  for (const table of OF_ORG) rows += await inPieces(signal, perDelete(table), limit => deleteOfOrg(db, {table, org, limit}))
   return rows + (await inPieces(signal, discoveriesPerDelete, limit => deleteDiscoveries(db, {org, limit})))
 }
 

@@ -1,6 +1,5 @@
 import {listOrgsWithDeleted} from '../sql/expiry.ts'
-import {findPlan} from '../sql/plans.ts'
-import {deleteBare, emptyImports, emptyRuns} from './retention/empty.ts'
+import {deleteImports, emptyImports, emptyRuns} from './retention/empty.ts'
 import {doNight, type Nightly} from './retention/night.ts'
 import {removeDoomed} from './retention/objects.ts'
 import {attempt, openLogged} from './retention/tally.ts'
@@ -14,11 +13,9 @@ export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
   const retaining = {...tools, tally: openLogged(tools)}
   const orgs = await listOrgsWithDeleted(tools.db, {limit: orgsPerLook})
   for (const id of orgs) {
-    const {limits} = await findPlan(tools.db, id)
-    const keeper = {id, days: limits.historyDays}
-    await attempt(retaining, 'emptying runs', id, () => emptyRuns(retaining, keeper))
-    await attempt(retaining, 'emptying imports', id, () => emptyImports(retaining, keeper))
-    await attempt(retaining, 'bare records', id, () => deleteBare(retaining, keeper))
+    await attempt(retaining, 'emptying runs', id, () => emptyRuns(retaining, {id}))
+    await attempt(retaining, 'emptying imports', id, () => emptyImports(retaining, {id}))
+    await attempt(retaining, 'bare imports', id, () => deleteImports(retaining, {id, days: null}))
   }
   if (orgs.length) await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
 }

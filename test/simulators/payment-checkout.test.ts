@@ -141,6 +141,32 @@ test('a pack is sold with an invoice or without, and the card may be kept for la
   t.like(payment.money(), {charged: 9000, invoices: 4500, payments: 4500, difference: 0})
 })
 
+test('a pack paid by bank debit is paid for days after the page, or not', async t => {
+  const {payment, stripe} = await openPayment(t)
+  const {pack} = await openShop(stripe)
+  const {id} = await addCustomer(stripe, null)
+  const create = (more: Partial<Stripe.Checkout.SessionCreateParams> = {}) =>
+    stripe.checkout.sessions.create({mode: 'payment', customer: id, line_items: [{price: pack, quantity: 1}], ...urls, ...more})
+  const cardOnly = await create({allowed_payment_method_types: ['card']})
+  await t.throwsAsync(payment.payCheckout(cardOnly.id, {card: 'pm_bankDebit'}), {message: /not allowed here/})
+  for (const isInvoiced of [true, false]) {
+    for (const outcome of ['succeeded', 'failed'] as const) {
+      const {charged} = payment.money()
+      const session = await create({invoice_creation: {enabled: isInvoiced}})
+      const done = await payment.payCheckout(session.id, {card: 'pm_bankDebit'})
+      t.like(done, {status: 'complete', payment_status: 'unpaid'})
+      t.is(payment.money().charged, charged)
+      await payment.advance(4 * 24 * hour)
+      await payment.settleCheckout(session.id, outcome)
+      const isPaid = outcome === 'succeeded'
+      t.is((await stripe.checkout.sessions.retrieve(session.id)).payment_status, isPaid ? 'paid' : 'unpaid')
+      t.like(payment.money(), {charged: charged + (isPaid ? 1500 : 0), difference: 0})
+      t.is((await stripe.events.list({type: `checkout.session.async_payment_${outcome}`})).data[0]!.data.object.object, 'checkout.session')
+      await t.throwsAsync(payment.settleCheckout(session.id, outcome))
+    }
+  }
+})
+
 test('what Checkout refuses: mixed intervals, a quantity of what is metered, a customer update without a customer', async t => {
   const {stripe} = await openPayment(t)
   const {team, businessYear} = await openShop(stripe)

@@ -115,6 +115,26 @@ test('a delivery may come while the call that caused it is still open', async t 
   t.deepEqual(seen, [true])
 })
 
+test('deliveries may overlap: two of one event are in the receiver’s hands at once', async t => {
+  const {payment, stripe} = await openPayment(t)
+  let [open, most] = [0, 0]
+  const both = Promise.withResolvers<void>()
+  const hook = await listen(t, async () => {
+    open += 1
+    most = Math.max(most, open)
+    if (open === 2) both.resolve()
+    await both.promise
+    open -= 1
+    return 200
+  })
+  payment.addEndpoint(hook.url)
+  payment.traffic.together(true)
+  payment.traffic.add({action: 'duplicate'})
+  await stripe.customers.create({name: 'Ana'})
+  await payment.settle()
+  t.is(most, 2)
+})
+
 test('a late snapshot tells of what is over: what is read tells the truth', async t => {
   const {payment, stripe} = await openPayment(t)
   const hook = await listen(t)

@@ -60,7 +60,7 @@ const watchHeld = () => {
   let most = 0
   let going = true
   const watching = (async () => {
-    while (going) most = Math.max(most, (await readHeld()).got)
+    for (; going; await sleep(5)) most = Math.max(most, (await readHeld()).got)
   })()
   return async () => {
     going = false
@@ -74,12 +74,12 @@ test.serial('two processes share one org: never more in flight than its budget, 
   here.crm.setSwitches({latencyMs: 100})
   here.crm.clearJournal()
   const stopWatching = watchHeld()
-  const runs = [await begin('S1-', 3_000), await begin('S2-', 3_000)]
+  const runs = [await begin('S1-', 1_500), await begin('S2-', 1_500)]
   const alone = {IMPORTS_PER_WORKER: '1'}
   work(alone)
   work(alone)
   await until(readHeld, held => held.holders === 2 && held.got === slots)
-  for (const {end} of runs) t.deepEqual((await end()).outcomes, {created: 3_000})
+  for (const {end} of runs) t.deepEqual((await end()).outcomes, {created: 1_500})
   t.is(await stopWatching(), slots)
   t.is(here.crm.inFlightPeak('example'), slots)
   t.is(refused(), 0)
@@ -129,9 +129,9 @@ test.serial("a CRM that allows less than we thought slows the run down, and is t
   here.crm.setConcurrency('example', 2)
   here.crm.setSwitches({latencyMs: 50})
   here.crm.clearJournal()
-  const {end} = await begin('C-', 2_000)
+  const {end} = await begin('C-', 1_000)
   work()
-  t.deepEqual((await end()).outcomes, {created: 2_000})
+  t.deepEqual((await end()).outcomes, {created: 1_000})
   t.true(refused() > 0)
   const total = await here.db.oneFirst(sql.type(z.object({total: z.number()}))`select total from crm_budgets`)
   t.true(total < slots, `${total}`)

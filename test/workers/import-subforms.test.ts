@@ -304,6 +304,8 @@ test.serial('a check reads rows of a subform as the run does', async t => {
         ['Sk', ''],
         ['Sk', 'A', 'many'],
         ['Sk', 'B'],
+        ['', 'C'],
+        ['', 'D', 'many'],
       ]),
     },
     [orders(), lines()],
@@ -312,8 +314,10 @@ test.serial('a check reads rows of a subform as the run does', async t => {
   t.deepEqual(
     problems.filter(({severity}) => severity === 'error').map(({kind, field, rows}) => [kind, field, rows]),
     [
+      ['parent_failed', null, [4]],
       ['required', 'Product', [1]],
-      ['invalid_value', 'Quantity', [2]],
+      ['invalid_value', 'Quantity', [2, 5]],
     ],
   )
+  t.like(problems.filter(({severity}) => severity === 'warning')[0], {kind: 'row_of_same_parent', rows: [1, 2]})
 })

@@ -1,3 +1,4 @@
+import {randomUUID} from 'node:crypto'
 import {utimes} from 'node:fs/promises'
 import {join} from 'node:path'
 import test from 'ava'
@@ -60,7 +61,7 @@ test('what is stored and named by nobody is removed after a day; what is not our
   const {here, org, night, nights} = await openRetaining(t)
   const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
   const importId = path.split('/').at(-1)!
-  const put = async (key: string, days = 2) => {
+  const put = async (key: string, days = 4) => {
     await here.storage.put(
       key,
       (async function* () {
@@ -70,11 +71,13 @@ test('what is stored and named by nobody is removed after a day; what is not our
     const at = new Date(Date.now() - days * 86_400_000)
     await utimes(join(here.config.STORAGE_DIR, key), at, at)
   }
-  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, `${org.org}/runs/run_gone/1-1-x.ndjson.gz`]
-  const left = ['org_of_another_house/imp_1/src_1', `${org.org}/notes/mine.txt`, `${org.org}/${importId}/src_written_down`]
+  const uuid = randomUUID()
+  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, `${org.org}/runs/run_gone/0-1-5-${uuid}.ndjson.gz`]
+  const newer = `${org.org}/runs/run_gone/sample-${uuid}.ndjson.gz`
+  const left = ['org_of_another_house/imp_1/src_1', newer, `${org.org}/notes/mine.txt`, `${org.org}/${importId}/src_written_down`]
   for (const key of [...dead, ...left]) await put(key)
-  await put(`${org.org}/${importId}/src_young`, 0.5)
-  await here.db.query(sql.unsafe`insert into loose_objects (key) values (${left[2]!})`)
+  await put(`${org.org}/${importId}/src_young`, 2.5)
+  await here.db.query(sql.unsafe`insert into loose_objects (key) values (${left.at(-1)!})`)
   const before = await keysOf(here)
   await night()
   t.deepEqual((await keysOf(here)).toSorted(), before.filter(key => !dead.includes(key)).toSorted())

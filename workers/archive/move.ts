@@ -6,12 +6,12 @@ import {computeOutcomes, RecordsMoved} from '../../shared/runs/outcomes.ts'
 import {linesPerSegment, packLines, SEGMENT_FORMAT, unpackLines} from '../../shared/runs/segment.ts'
 import {type FinalEntry, findRecordsAt, type LogEntry, readLogPage} from '../../sql/run-log.ts'
 import {
-  deleteLoose,
   flipToStorage,
   insertLoose,
   insertSegments,
   LOG_LIST,
   lockEnded,
+  nameLoose,
   type Segment,
   type Unarchived,
 } from '../../sql/segments.ts'
@@ -43,7 +43,7 @@ export const moveRecords = async (tools: Archiving, run: Unarchived): Promise<nu
     if (last === null) return null
     if (last !== seq) throw new Error(`The log went on to ${last} while ${seq} entries were moved: an ended run is written to`)
     await insertSegments(tx, {run: run.no, segments})
-    await deleteLoose(
+    await nameLoose(
       tx,
       segments.map(({key}) => key),
     )

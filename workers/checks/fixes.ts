@@ -16,11 +16,13 @@ const FIXES: Record<string, string> = {
   limit: 'Split the file, run it in ranges of rows, retry the run to carry on, or choose a plan with more rows per run',
   more: 'Correct what is listed, then check again',
   not_in_picklist: 'Map these words to values of the picklist (picklist "map"), correct them, or let them pass (picklist "pass")',
+  parent_failed: 'Fill the column by which rows belong to their parents, or leave such rows out with a filter',
   parent_flow: 'Set the flow it belongs to again, then check again',
   ragged: 'Correct the delimiter, set shortRows to fill where cells are only missing, or strike the rows',
   read_only: 'Leave the field out: the CRM fills it itself',
   repeats_unchecked: 'Split the file to have all of it checked for repeated values',
   required: 'Fill the cells, or give the field a static value or an expression',
+  row_of_same_parent: 'Correct these rows, or leave them out on purpose with a filter or a cleaning step',
   struck: 'Nothing needs to be done: cleaning strikes these rows, and they are not written',
   too_long: 'Shorten the values, with a transform or in the file, or make the field longer in the CRM',
 }

@@ -3,6 +3,7 @@ import type {Row as FileRow} from '../../shared/imports/row.ts'
 import type {FilePlace} from '../../shared/imports/stored-file.ts'
 import {evaluateRows} from '../engine/composing.ts'
 import type {Evaluated, Expressions} from '../engine/expressions.ts'
+import {parentKeyOf} from '../engine/parents.ts'
 import {FILTER, GUARD} from '../engine/program.ts'
 import {readChunks} from '../engine/reading.ts'
 import {compose, type Failure, isRow, type Row, type Track} from '../engine/row.ts'
@@ -56,13 +57,35 @@ const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: E
   const composed = compose(check.track, read, evaluated, failures)
   if (!isRow(composed)) {
     noteEnd(check, composed, evaluated)
+    if (!composed.end) noteSiblings(check, read)
     return false
   }
   for (const failure of failures) noteField(check, failure, read, evaluated)
   const isShort = noteRequired(check, required, composed, {read, failures})
-  if (failures.length || isShort) return false
-  check.keys.add(composed)
-  return true
+  if (failures.length || isShort) noteSiblings(check, read)
+  else if (isOrphan(check.track, read)) noteOrphan(check, read)
+  else {
+    check.keys.add(composed)
+    return true
+  }
+  return false
+}
+
+/** A row of a subform that does not say whose it is. */
+const isOrphan = ({subform}: Track, {cells}: FileRow) => Boolean(subform?.link.key) && parentKeyOf(cells[subform!.link.key!.child]) === null
+
+const noteOrphan = (check: FlowCheck, {rowNumber: row}: FileRow) => {
+  const {track, findings} = check
+  const spot = {...spotIn(check, 'error', 'parent_failed'), column: columnName(track, track.subform!.link.key!.child)}
+  findings.note(spot, {row, message: 'The row does not say which row it belongs to'})
+}
+
+/** Rows of a subform are written with all others of their parent, or none of them is. */
+const noteSiblings = (check: FlowCheck, read: FileRow) => {
+  const {track, findings} = check
+  if (!track.subform || isOrphan(track, read)) return
+  const message = 'Where a row fails, none of the same parent is written: the parent keeps the rows it has'
+  findings.note(spotIn(check, 'warning', 'row_of_same_parent'), {row: read.rowNumber, message})
 }
 
 /** Fields that are written later fail by themselves: the record is there by then. */

@@ -5,7 +5,7 @@ import type {CrmRecord} from '../../shared/crm/crm.ts'
 import type {PlannedValues} from '../../shared/runs/planned-values.ts'
 import {packLines, SEGMENT_FORMAT} from '../../shared/runs/segment.ts'
 import {sqlStateOf} from '../../sql/database.ts'
-import {deleteLoose, findLastLine, insertLoose, insertSegments, PLAN_LIST} from '../../sql/segments.ts'
+import {findLastLine, insertLoose, insertSegments, nameLoose, PLAN_LIST} from '../../sql/segments.ts'
 import type {Context, Held} from './context.ts'
 import {RunPaused} from './ending.ts'
 import {isEqual} from './equal.ts'
@@ -61,7 +61,7 @@ const store = async ({db, storage, run, log}: Held, values: PlannedValues[]) => 
       const segment = {list: PLAN_LIST, first, last: first + lines.rows - 1, ...lines, format: SEGMENT_FORMAT, storage: storage.kind, key}
       return await db.transaction(async tx => {
         await insertSegments(tx, {run: run.no, segments: [segment]})
-        await deleteLoose(tx, [key])
+        await nameLoose(tx, [key])
       })
     } catch (error) {
       log.warn({err: error, state: sqlStateOf(error)}, 'values of the plan not stored')

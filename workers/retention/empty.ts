@@ -1,3 +1,4 @@
+import type {Tx} from '../../sql/database.ts'
 import {
   deleteDecisions,
   deleteImport,
@@ -7,13 +8,13 @@ import {
   markImportEmptied,
   markRunEmptied,
 } from '../../sql/emptying.ts'
-import {deleteOfRuns, deleteRuns, ofRunsAlone} from '../../sql/erasure.ts'
+import {deleteOfRuns, deleteRuns, ofRunsAlone, perDelete} from '../../sql/erasure.ts'
 import {
   listImportsToDelete,
   listRunsOf,
-  listRunsToDelete,
   listUnemptiedImports,
   listUnemptiedRuns,
+  lockRunsToDelete,
   type Unemptied,
 } from '../../sql/expiry.ts'
 import {atPoint} from '../engine/fault-point.ts'
@@ -22,7 +23,6 @@ import type {Keeper} from './expire.ts'
 import type {Retaining} from './tally.ts'
 
 const perLook = 100
-const rowsPerDelete = 10_000
 
 type Of = Pick<Keeper, 'id'>
 type Take = (limit: number) => Promise<number>
@@ -42,7 +42,7 @@ const emptyRun = async (retaining: Retaining, run: Unemptied) => {
   const {db} = retaining
   const {no, chainNo: chain} = run
   await db.transaction(tx => keepNames(tx, no))
-  for (const table of ofRunsAlone) await deletePieces(retaining, limit => deleteOfRuns(db, {table, runs: [no], limit}))
+  for (const table of ofRunsAlone) await deletePieces(retaining, limit => deleteOfRuns(db, {table, runs: [no], limit}), perDelete(table))
   if (chain !== null && (await isChainOver(db, chain)))
     for (const table of ['chain_rows', 'unsettled'] as const)
       await deletePieces(retaining, limit => deleteOfChain(db, {table, chain, limit}))
@@ -65,36 +65,38 @@ export const emptyImports = async (retaining: Retaining, {id: org}: Of) => {
   }
 }
 
-/** Imports and runs that were bare for another window, and imports that somebody deleted: then nothing is left. */
-export const deleteBare = async (retaining: Retaining, {id: org, days}: Keeper) => {
+/** Imports that were bare for another window, where days are named, and those that somebody deleted: then nothing is left. */
+export const deleteImports = async (retaining: Retaining, {id: org, days}: Of & {days: number | null}) => {
   const {db, drain, tally} = retaining
   for (let after = 0; ; ) {
     const found = await listImportsToDelete(db, {org, days, after, limit: perLook})
     for (const importNo of found) {
-      await deleteAllRuns(retaining, () => listRunsOf(db, {importNo, limit: perLook}))
+      await deleteAllRuns(retaining, tx => listRunsOf(tx, {importNo, limit: perLook}))
       const rows = await db.transaction(tx => deleteImport(tx, importNo))
       await tally.add({importsDeleted: rows, rows})
       atPoint('in_retention')
     }
     drain.throwIfAborted()
-    if (found.length < perLook) break
+    if (found.length < perLook) return
     after = found.at(-1)!
   }
-  await deleteAllRuns(retaining, () => listRunsToDelete(db, {org, days, limit: perLook}))
 }
 
-const deleteAllRuns = async ({db, drain, tally}: Retaining, list: () => Promise<readonly number[]>) => {
+/** The same of runs that have no import. */
+export const deleteRunsOfNone = (retaining: Retaining, {id: org, days}: Keeper) =>
+  deleteAllRuns(retaining, tx => lockRunsToDelete(tx, {org, days, limit: perLook}))
+
+const deleteAllRuns = async ({db, drain, tally}: Retaining, list: (tx: Tx) => Promise<readonly number[]>) => {
   for (;;) {
     drain.throwIfAborted()
-    const runs = await list()
-    if (runs.length === 0) return
-    const rows = await db.transaction(tx => deleteRuns(tx, runs))
+    const rows = await db.transaction(async tx => deleteRuns(tx, await list(tx)))
+    if (rows === 0) return
     await tally.add({runsDeleted: rows, rows})
   }
 }
 
-const deletePieces = ({drain, tally}: Retaining, take: Take) =>
-  inPieces(drain, rowsPerDelete, take, async rows => {
+const deletePieces = ({drain, tally}: Retaining, take: Take, limit = perDelete()) =>
+  inPieces(drain, limit, take, async rows => {
     await tally.add({rows})
     atPoint('in_retention')
   })

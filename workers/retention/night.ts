@@ -13,7 +13,7 @@ import {
 } from '../../sql/retention.ts'
 import {inPieces} from '../pieces.ts'
 import type {Tools} from '../tools.ts'
-import {deleteBare, emptyImports, emptyRuns} from './empty.ts'
+import {deleteImports, deleteRunsOfNone, emptyImports, emptyRuns} from './empty.ts'
 import {expireImports, expireRuns, type Keeper} from './expire.ts'
 import {removeDoomed, removeOrphans} from './objects.ts'
 import {attempt, leaseSeconds, openTally, type Retaining} from './tally.ts'
@@ -54,7 +54,11 @@ const end = async ({db, log}: Nightly, claim: Claim) => {
 const keepWindows = async (retaining: Retaining) => {
   for (let after = ''; ; ) {
     const keepers = await listKeepers(retaining.db, {after, graceDays, limit: orgsPerLook})
-    for (const keeper of keepers) await keepWindow(retaining, keeper)
+    for (const keeper of keepers) {
+      // Also an org of which nothing goes takes its time, and the night is held meanwhile.
+      await retaining.tally.add({})
+      await keepWindow(retaining, keeper)
+    }
     if (keepers.length < orgsPerLook) return
     after = keepers.at(-1)!.id
   }
@@ -68,7 +72,8 @@ const keepWindow = async (retaining: Retaining, keeper: Keeper) => {
   await step('runs', () => expireRuns(retaining, keeper))
   await step('emptying runs', () => emptyRuns(retaining, keeper))
   await step('emptying imports', () => emptyImports(retaining, keeper))
-  await step('bare records', () => deleteBare(retaining, keeper))
+  await step('bare imports', () => deleteImports(retaining, keeper))
+  await step('bare runs', () => deleteRunsOfNone(retaining, keeper))
   const old = {org, days}
   const sweep = (name: 'firings' | 'jobs' | 'discoveries', limit: number, take: (limit: number) => Promise<number>) =>
     step(name, () => inPieces(drain, limit, take, rows => tally.add({[name]: rows, rows})))

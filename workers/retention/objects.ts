@@ -1,5 +1,6 @@
 import {StorageMissing, type StoredObject} from '../../shared/storage.ts'
 import {listDoomed, listNameless, readNow} from '../../sql/emptying.ts'
+import {isMigratedFurther} from '../../sql/migrate.ts'
 import {deleteLoose} from '../../sql/segments.ts'
 import {atPoint} from '../engine/fault-point.ts'
 import type {Retaining} from './tally.ts'
@@ -8,8 +9,12 @@ const keysPerLook = 200
 /** Then the storage is away, not a single object. */
 const mostFailures = 5
 const dayMs = 24 * 60 * 60 * 1000
-/** The keys this service makes: a source's file, a segment of a run's records, a plan. Nothing else is touched. */
-const ours = /^org_\w+\/(imp_\w+\/src_\w+|runs\/run_\w+\/[\w.-]+)$/
+/** Longer than any upload takes: an S3 store dates an object by the beginning of its upload, which may go on for a day. */
+const youngDays = 3
+/** Uploads that died between storage and database are few. More than that is another deployment's storage, or an older copy of the database. */
+const mostOrphans = 1_000
+/** The keys this service makes, to the letter: a source's file, a segment of a run's records, a plan. Nothing else is touched. */
+const ours = /^org_\w+\/(imp_\w+\/src_\w+|runs\/run_\w+\/(plan|\d+-\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz)$/
 
 /** Objects that nothing names any more. What cannot be removed stays written down, and is asked for again. */
 export const removeDoomed = async (retaining: Retaining) => {
@@ -52,24 +57,34 @@ const zeroIfMissing = (error: unknown): number => {
 }
 
 /**
- * Goes through everything that is stored and removes what no row names: files whose upload died between storage and database. Younger than
- * a day, it may be about to be named. What lies under an org that this database has never had is told and left.
+ * Goes through everything that is stored and removes what no row names: files whose upload died between storage and database. What is young
+ * may be about to be named, and what a newer build keeps is named by what this one does not know. What lies under an org that this database
+ * has never had is told and left. Nothing is removed before all has been seen.
  */
 export const removeOrphans = async (retaining: Retaining) => {
-  const before = Date.parse(await readNow(retaining.db)) - dayMs
+  const {db, storage, drain} = retaining
+  if (await isMigratedFurther(db)) return
+  // By whichever clock is behind.
+  const before = Math.min(Date.parse(await readNow(db)), Date.now()) - youngDays * dayMs
+  const orphans: StoredObject[] = []
   let found: StoredObject[] = []
-  for await (const object of retaining.storage.list()) {
-    retaining.drain.throwIfAborted()
-    found.push(object)
-    if (found.length < keysPerLook) continue
-    await judge(retaining, found, before)
+  const judgeFound = async () => {
+    orphans.push(...(await judge(retaining, found, before)))
+    if (orphans.length > mostOrphans) throw new Error(tooMany)
     found = []
   }
-  await judge(retaining, found, before)
+  for await (const object of storage.list()) {
+    drain.throwIfAborted()
+    found.push(object)
+    if (found.length === keysPerLook) await judgeFound()
+  }
+  await judgeFound()
+  for (const orphan of orphans) await removeOrphan(retaining, orphan)
 }
 
-const judge = async (retaining: Retaining, found: StoredObject[], before: number) => {
-  const {db, storage, log, tally} = retaining
+const tooMany = `More than ${mostOrphans} stored objects of orgs of this database are named by none of its rows: it may be an older copy, or share the storage with another. None was removed: compare the two, and remove by hand what nobody needs`
+
+const judge = async ({db, log, tally}: Retaining, found: StoredObject[], before: number): Promise<StoredObject[]> => {
   const old = found.filter(({key, modifiedAt}) => ours.test(key) && modifiedAt.getTime() < before)
   const nameless = await listNameless(
     db,
@@ -78,12 +93,17 @@ const judge = async (retaining: Retaining, found: StoredObject[], before: number
   const foreign = nameless.filter(({known}) => !known)
   await tally.add({objectsSeen: found.length, foreignObjects: foreign.length})
   if (foreign.length) log.warn({objects: foreign.length}, 'storage holds objects of orgs that this database does not know; they are left')
-  for (const {key} of nameless.filter(({known}) => known)) {
-    await storage.remove(key)
-    const bytes = old.find(object => object.key === key)!.bytes
-    log.warn({key, bytes}, 'an object that nothing names was removed')
-    await tally.add({orphans: 1, orphanBytes: bytes})
-  }
+  const orphans = new Set(nameless.filter(({known}) => known).map(({key}) => key))
+  return old.filter(({key}) => orphans.has(key))
+}
+
+/** Going through all of it may have taken hours, so it is asked once more. */
+const removeOrphan = async ({db, storage, drain, log, tally}: Retaining, {key, bytes}: StoredObject) => {
+  drain.throwIfAborted()
+  if ((await listNameless(db, [key])).length === 0) return
+  await storage.remove(key)
+  log.warn({key, bytes}, 'an object that nothing names was removed')
+  await tally.add({orphans: 1, orphanBytes: bytes})
 }
 
 const orgOf = (key: string) => key.split('/')[0] ?? null

@@ -1,7 +1,7 @@
 import type {Decline} from './refusals.ts'
 
-/** What a bank does when it is asked for money. `slow`: it takes its time and says yes. */
-export type Behaviour = 'ok' | 'slow' | Exclude<Decline, 'subscription_payment_intent_requires_action'>
+/** What a bank does when it is asked for money. `slow`: it takes its time and says yes; `later`: it says so days after. */
+export type Behaviour = 'ok' | 'slow' | 'later' | Exclude<Decline, 'subscription_payment_intent_requires_action'>
 
 /** `refusesAttach`: the bank says no already when the card is added. */
 export type Card = {behaviour: Behaviour; brand: string; last4: string; refusesAttach?: boolean}
@@ -20,6 +20,8 @@ export const testCards: Record<string, Card> = {
   pm_card_authenticationRequired: {behaviour: 'authentication_required', brand: 'visa', last4: '3184'},
   pm_card_laterInsufficientFunds: {behaviour: 'insufficient_funds', brand: 'visa', last4: '9987'},
   pm_card_laterExpired: {behaviour: 'expired_card', brand: 'visa', last4: '0070'},
+  /** No card at all: Checkout takes it for single payments. */
+  pm_bankDebit: {behaviour: 'later', brand: 'sepa_debit', last4: '3000'},
   pm_card_slow: {behaviour: 'slow', brand: 'visa', last4: '5556'},
 }
 

@@ -50,6 +50,7 @@ export const payIntent = (world: World, intent: Thing, card: string, {isPresent 
   if (behaviour === 'ok' || behaviour === 'slow' || (behaviour === 'authentication_required' && isPresent)) {
     return {intent: succeed(world, intent, card), decline: null}
   }
+  if (behaviour === 'later') throw new TypeError('The stand-in collects at once or not at all; see checkout-later.ts')
   return {intent: fail(world, intent, card, behaviour), decline: behaviour}
 }
 

@@ -1,5 +1,6 @@
 import {createIntent, payIntent} from './charges.ts'
 import {checkTrialEnd, detailsOf} from './checkout.ts'
+import {beginLater, isLater} from './checkout-later.ts'
 import {collect} from './collect.ts'
 import {complete} from './complete.ts'
 import {add, change} from './events.ts'
@@ -41,6 +42,7 @@ const attachUnasked = (world: World, token: string, customer: string): string =>
 
 const subscribe = (world: World, session: Thing, customer: string, card: string) => {
   const {line_items: lines, subscription_data: data} = world.store.get('~checkout', session.id)!
+  if (isLater(world, card)) throw invalid('A plan is paid by card.')
   if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
   const days = data.trial_period_days
   const subscription = startSubscription(world, {
@@ -70,6 +72,7 @@ const sell = (world: World, session: Thing, customer: string, card: string) => {
     description: data.description ?? null,
     setupFutureUsage: data.setup_future_usage ?? null,
   })
+  if (isLater(world, card)) return beginLater(world, session, intent, card)
   const {decline} = payIntent(world, intent, card, {isPresent: true})
   if (decline) throw declined(decline)
   return {payment_intent: intent.id, payment_status: 'paid'}
@@ -91,7 +94,8 @@ const sellByInvoice = (world: World, {session, customer, card, lines, data, abou
   if (!payment) return {invoice: open.id, payment_status: 'paid'}
   const intent = world.store.get('payment_intent', payment.payment.payment_intent)!
   const metadata = mergeMetadata({}, data.metadata)
-  world.store.put({...intent, metadata, setup_future_usage: data.setup_future_usage ?? null})
+  const meant = world.store.put({...intent, metadata, setup_future_usage: data.setup_future_usage ?? null})
+  if (isLater(world, card)) return {invoice: open.id, ...beginLater(world, session, meant, card)}
   const {failure} = collect(world, open, {card, isPresent: true})
   if (failure) throw declined(failure === 'no card' ? 'card_declined' : failure)
   return {invoice: open.id, payment_intent: intent.id, payment_status: 'paid'}

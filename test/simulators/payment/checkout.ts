@@ -5,6 +5,7 @@ import {add, change} from './events.ts'
 import {list} from './expand.ts'
 import {nameOf, priceOf} from './lines.ts'
 import {mergeMetadata} from './metadata.ts'
+import {only} from './only.ts'
 import {page} from './paging.ts'
 import {isSameInterval} from './periods.ts'
 import {need} from './products.ts'
@@ -21,6 +22,8 @@ export const createCheckout = ({world, params}: Call): Thing => {
   checkUrls(params)
   checkExpiry(world, expires)
   checkCustomerUpdate(params, customer)
+  only(params.payment_intent_data, ['metadata', 'description', 'setup_future_usage'], 'payment_intent_data')
+  only(params.invoice_creation?.invoice_data, ['metadata'], 'invoice_creation[invoice_data]')
   if (params.subscription_data) checkSubscriptionData(world, mode, params.subscription_data)
   const id = world.newId('cs_test')
   const lines = readLines(world, id, mode, asked)
@@ -104,8 +107,7 @@ const checkCustomerUpdate = ({customer_update: update, tax_id_collection: tax}: 
 const checkSubscriptionData = (world: World, mode: string, data: Record<string, any>) => {
   if (mode !== 'subscription') throw invalid('You can not pass `subscription_data` in `payment` mode.', {param: 'subscription_data'})
   const known = ['metadata', 'trial_end', 'trial_period_days', 'trial_settings', 'billing_mode', 'description']
-  const other = Object.keys(data).find(name => !known.includes(name))
-  if (other) throw new TypeError(`The stand-in does not carry subscription_data[${other}]`)
+  only(data, known, 'subscription_data')
   if (data.trial_end !== undefined) checkTrialEnd(world, data.trial_end)
 }
 
@@ -118,6 +120,7 @@ export const checkTrialEnd = (world: World, end: number) => {
 }
 
 const readLines = (world: World, session: string, mode: string, asked: Record<string, any>[]): Thing[] => {
+  for (const line of asked) only(line, ['price', 'quantity'], 'line_items')
   if (asked.length === 0) throw invalid('You must pass `line_items`.', {code: 'parameter_missing', param: 'line_items'})
   const lines = asked.map((one, index) => readLine(world, session, mode, one, `line_items[${index}]`))
   const [first, ...rest] = lines

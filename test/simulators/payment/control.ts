@@ -19,9 +19,10 @@ const controls: Record<string, Control> = {
   'POST faults': (standIn, body) => ({id: standIn.faults.add(body)}),
   'DELETE faults': standIn => standIn.faults.clear(),
   'POST release': standIn => ({released: standIn.faults.release()}),
-  'POST traffic': (standIn, {rule, shuffle, pause}) => {
+  'POST traffic': (standIn, {rule, shuffle, together, pause}) => {
     if (rule !== undefined) standIn.traffic.add(rule)
     if (shuffle !== undefined) standIn.traffic.shuffle(shuffle)
+    if (together !== undefined) standIn.traffic.together(together)
     if (pause !== undefined) standIn.traffic.pause(pause)
   },
   'DELETE traffic': standIn => standIn.traffic.clear(),
@@ -31,6 +32,7 @@ const controls: Record<string, Control> = {
   'POST settings': (standIn, body) => standIn.setSettings(body),
   'POST cards': (standIn, {card, behaviour}) => standIn.setCard(card, behaviour),
   'POST checkouts': (standIn, {id, card, email}) => standIn.payCheckout(id, {...(card ? {card} : {}), ...(email ? {email} : {})}),
+  'POST settlements': (standIn, {id, outcome}) => standIn.settleCheckout(id, outcome),
   'POST portal': (standIn, {session, ...act}) => standIn.actAtPortal(session, act),
   'POST dashboard': (standIn, {act, args}) => {
     const run = standIn.dashboard[act as keyof StandIn['dashboard']] as ((...given: string[]) => unknown) | undefined

@@ -2,6 +2,7 @@ import type {Call} from './calls.ts'
 import {complete} from './complete.ts'
 import {add, change} from './events.ts'
 import {mergeMetadata, orNull} from './metadata.ts'
+import {only} from './only.ts'
 import {page} from './paging.ts'
 import {attachCard} from './payment-methods.ts'
 import {missing} from './refusals.ts'
@@ -95,6 +96,7 @@ const changeSettings = (world: World, customer: Thing, params: Record<string, an
 const emptyAddress = {city: null, country: null, line1: null, line2: null, postal_code: null, state: null}
 
 const settingsOf = (world: World, customer: Thing, {invoice_settings: given}: Record<string, any>) => {
+  only(given, ['default_payment_method'], 'invoice_settings')
   const card = given?.default_payment_method
   if (card && world.store.get('payment_method', card)?.customer !== customer.id) {
     throw missing('payment_method', card, 'invoice_settings[default_payment_method]')

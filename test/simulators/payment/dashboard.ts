@@ -2,6 +2,7 @@ import {addDiscount} from './discounts.ts'
 import {pausedBy} from './dunning.ts'
 import {need} from './products.ts'
 import {closeDispute, dispute, refund} from './refunds.ts'
+import {invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
 import {applyUpdate} from './subscription-update.ts'
@@ -23,11 +24,11 @@ export type Dashboard = {
 export const openDashboard = (world: () => World, told: <T>(done: T) => Promise<T>): Dashboard => {
   const doing = async (run: (now: World) => Thing): Promise<Thing> => told(attempt(world(), () => run(world())))
   return {
-    changePrice: (id, price) => doing(now => changePrice(now, need(now, 'subscription', id), price)),
-    cancelNow: id => doing(now => cancelNow(now, need(now, 'subscription', id))),
-    cancelAtPeriodEnd: id => doing(now => cancelAtPeriodEnd(now, need(now, 'subscription', id))),
-    pause: id => doing(now => pause(now, need(now, 'subscription', id))),
-    addCoupon: (id, coupon) => doing(now => addDiscount(now, need(now, 'subscription', id), coupon)),
+    changePrice: (id, price) => doing(now => changePrice(now, needLive(now, id), price)),
+    cancelNow: id => doing(now => cancelNow(now, needLive(now, id))),
+    cancelAtPeriodEnd: id => doing(now => cancelAtPeriodEnd(now, needLive(now, id))),
+    pause: id => doing(now => pause(now, needLive(now, id))),
+    addCoupon: (id, coupon) => doing(now => addDiscount(now, needLive(now, id), coupon)),
     refund: (id, amount) => doing(now => refund(now, need(now, 'charge', id), amount === undefined ? {} : {amount})),
     dispute: (id, reason) => doing(now => dispute(now, need(now, 'charge', id), reason)),
     closeDispute: (id, outcome) => doing(now => closeDispute(now, id, outcome)),
@@ -49,3 +50,9 @@ const cancelAtPeriodEnd = (world: World, subscription: Thing): Thing => {
 
 const pause = (world: World, subscription: Thing): Thing =>
   changeSubscription(world, subscription, pausedBy('pause_requested', world.clock.now()), 'customer.subscription.paused')
+
+const needLive = (world: World, id: string): Thing => {
+  const subscription = need(world, 'subscription', id)
+  if (subscription.ended_at === null) return subscription
+  throw invalid('This subscription has ended.')
+}

@@ -53,7 +53,8 @@ export const sendDue = async (world: World, {onlyDuring = false} = {}): Promise<
     planDeliveries(world)
     const due = world.traffic.isPaused() ? [] : leaving(world, onlyDuring)
     if (due.length === 0) return
-    for (const delivery of due) await send(world, delivery)
+    if (world.traffic.isTogether()) await Promise.all(due.map(delivery => send(world, delivery)))
+    else for (const delivery of due) await send(world, delivery)
   }
   throw new Error('Deliveries cause deliveries without an end')
 }

@@ -28,7 +28,8 @@ export const tryInvoice = (world: World, id: string) => {
   if (failure) planRetry(world, invoice)
 }
 
-const planRetry = (world: World, invoice: Thing) => {
+/** Sets the next try, or bears out the owner's choice when there is none left. */
+export const planRetry = (world: World, invoice: Thing) => {
   const days = world.settings.retryAfterDays[invoice.attempt_count - 1]
   const subscription = world.store.get('subscription', subscriptionOf(invoice) ?? '')
   if (days === undefined) {

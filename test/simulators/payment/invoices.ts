@@ -180,7 +180,14 @@ export const voidInvoice = (world: World, invoice: Thing): Thing => {
     change(world, intent, patch, 'payment_intent.canceled')
   }
   world.clock.cancel(`invoice:${invoice.id}`)
+  giveBackCredit(world, invoice)
   const transitions = {...invoice.status_transitions, voided_at: world.clock.now()}
   const patch = {status: 'void', auto_advance: false, next_payment_attempt: null, status_transitions: transitions}
   return change(world, invoice, patch, 'invoice.voided')
+}
+
+/** What a finalised invoice took of the customer's credit. */
+const giveBackCredit = (world: World, {customer: id, starting_balance: start, ending_balance: end}: Thing) => {
+  const customer = world.store.get('customer', id)!
+  if (end !== null && end !== start) change(world, customer, {balance: customer.balance + start - end}, 'customer.updated')
 }

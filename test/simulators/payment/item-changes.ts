@@ -1,5 +1,6 @@
 import {chargePeriod, chargeRest, createItem, creditUnused, isMetered, reanchored, withPrice} from './items.ts'
 import {mergeMetadata} from './metadata.ts'
+import {only} from './only.ts'
 import {isSameInterval, nextBoundary} from './periods.ts'
 import {needRecurring} from './products.ts'
 import {invalid, missing} from './refusals.ts'
@@ -10,10 +11,11 @@ import type {World} from './world.ts'
 export type ItemChange = {id?: string; price?: string; quantity?: number; metadata?: Record<string, string> | ''; deleted?: boolean}
 
 /** What a change of items comes to: the items after it, what is credited and debited for it, and whether that is asked for now. */
-export type Turn = {items: Thing[]; lines: Thing[]; isBilledNow: boolean; isEnding: boolean; patch: Record<string, unknown>}
+export type Turn = {items: Thing[]; lines: Thing[]; isBilledNow: boolean; patch: Record<string, unknown>}
 
 /** Another interval begins a new period now and is paid for in full; anything else is charged for the rest of the period. */
 export const changeItems = (world: World, subscription: Thing, update: Update): Turn => {
+  for (const given of update.items ?? []) only(given, ['id', 'price', 'quantity', 'metadata', 'deleted'], 'items')
   const now = world.clock.now()
   const before: Thing[] = movedTrial(subscription, update)
   const at = dateOf(subscription, update, now)
@@ -21,7 +23,7 @@ export const changeItems = (world: World, subscription: Thing, update: Update): 
   const isTrial = ((update.patch.trial_end as number | null) ?? subscription.trial_end ?? 0) > now && subscription.status === 'trialing'
   const credits: Thing[] = []
   const debits: Thing[] = []
-  let isReanchored = update.anchorNow === true
+  const restarting = new Set(update.anchorNow ? before.map(item => item.id) : [])
   const isProrated = update.prorationBehaviour !== 'none'
   const after = new Map(before.map(item => [item.id, item]))
   for (const {given, item} of changes) {
@@ -30,13 +32,16 @@ export const changeItems = (world: World, subscription: Thing, update: Update): 
     if (given.deleted) after.delete(changed.id)
     else after.set(changed.id, changed)
     if (isTrial || isSameSale(item, changed, given)) continue
-    if (isOtherPeriod) isReanchored = true
+    if (isOtherPeriod) restarting.add(item.id)
     if (item && isProrated) credits.push(...creditUnused(world, item, at))
     if (!given.deleted && isProrated && !isOtherPeriod && !update.anchorNow) debits.push(...chargeRest(world, changed, at))
   }
   let items = [...after.values()]
-  if (isReanchored && !isTrial) {
-    const begins = (item: Thing) => update.anchorNow || changes.some(one => one.item?.id === item.id && !one.given.deleted)
+  if (items.length === 0) throw invalid('A subscription must have at least one active plan.', {param: 'items'})
+  const isReanchored = restarting.size > 0 && !isTrial
+  if (isReanchored) {
+    const begins = (item: Thing) => restarting.has(item.id)
+    if (items.some(item => begins(item) && isMetered(item.price))) throw new TypeError('The stand-in does not cut a metered period short')
     items = items.map(item => (begins(item) ? reanchored(world, item, now) : item))
     if (update.anchorNow && isProrated) credits.push(...before.flatMap(item => creditUnused(world, item, now)))
     debits.push(...items.filter(begins).flatMap(item => chargePeriod(world, item)))
@@ -44,9 +49,8 @@ export const changeItems = (world: World, subscription: Thing, update: Update): 
   return {
     items,
     lines: [...credits, ...debits],
-    isBilledNow: (isReanchored && !isTrial) || update.prorationBehaviour === 'always_invoice',
-    isEnding: items.length === 0,
-    patch: isReanchored && !isTrial ? {billing_cycle_anchor: now} : {},
+    isBilledNow: isReanchored || update.prorationBehaviour === 'always_invoice',
+    patch: isReanchored ? {billing_cycle_anchor: now} : {},
   }
 }
 

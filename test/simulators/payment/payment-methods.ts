@@ -1,5 +1,5 @@
 import type {Call} from './calls.ts'
-import {type Behaviour, testCards} from './cards.ts'
+import {type Behaviour, type Card, testCards} from './cards.ts'
 import {complete} from './complete.ts'
 import {needCustomer} from './customers.ts'
 import {add, change} from './events.ts'
@@ -18,6 +18,7 @@ export const attachCard = (world: World, idOrToken: string, customer: string): T
   if (card.customer === customer) return card
   if (card.customer !== null) throw invalid('The payment method you provided has already been attached to a customer.')
   const {behaviour, refusesAttach} = world.store.get('~card', card.id)!
+  if (behaviour === 'later') throw new TypeError('The stand-in takes a bank debit at Checkout only')
   if (refusesAttach) throw declined(behaviour as Decline)
   return change(world, card, {customer}, 'payment_method.attached')
 }
@@ -34,13 +35,18 @@ export const newCard = (world: World, token: string): Thing => {
       id,
       allow_redisplay: 'unspecified',
       billing_details: {},
-      card: cardOf(card.brand, card.last4, id),
+      ...meansOf(card, id),
       created: world.clock.now(),
       customer: null,
       metadata: {},
-      type: 'card',
     }),
   )
+}
+
+const meansOf = ({brand, last4, behaviour}: Card, id: string) => {
+  if (behaviour !== 'later') return {type: 'card', card: cardOf(brand, last4, id)}
+  const debit = {bank_code: null, branch_code: null, country: 'DE', fingerprint: id.slice(-16), generated_from: null, last4}
+  return {type: 'sepa_debit', sepa_debit: debit}
 }
 
 const cardOf = (brand: string, last4: string, id: string) => ({

@@ -1,3 +1,4 @@
+import {only} from './only.ts'
 import {addIntervals} from './periods.ts'
 import {needRecurring} from './products.ts'
 import {invalid} from './refusals.ts'
@@ -98,8 +99,8 @@ const spanOf = ({interval, interval_count = 1}: any) => ({interval, interval_cou
 const carried = ['items', 'start_date', 'end_date', 'duration', 'trial_end', 'billing_cycle_anchor', 'proration_behavior', 'metadata']
 
 const chosen = (given: Record<string, any>) => {
-  const other = Object.keys(given).find(name => !carried.includes(name))
-  if (other) throw new TypeError(`The stand-in does not carry ${other} of a phase`)
+  only(given, carried, 'phases')
+  for (const item of given.items) only(item, ['price', 'quantity', 'metadata'], 'phases[items]')
   const {billing_cycle_anchor, proration_behavior, metadata} = given
   return {
     ...(billing_cycle_anchor === undefined ? {} : {billing_cycle_anchor}),

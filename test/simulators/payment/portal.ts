@@ -8,6 +8,7 @@ import {attachCard} from './payment-methods.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
+import {cancelNow} from './subscription-end.ts'
 import {changeSubscription} from './subscriptions.ts'
 import {attempt, type World} from './world.ts'
 
@@ -115,7 +116,8 @@ export const actAtPortal = (world: World, sessionId: string, act: PortalAct): Th
       throw invalid('This is not the customer’s subscription.')
     if (!features.subscription_cancel.enabled) throw invalid('The portal does not cancel.')
     if (subscription.schedule !== null) throw invalid('The portal does not cancel what is on a schedule.')
-    return act.do === 'cancel' ? cancel(world, subscription) : takeBack(world, subscription)
+    if (act.do === 'take back') return takeBack(world, subscription)
+    return features.subscription_cancel.mode === 'immediately' ? cancelNow(world, subscription) : cancel(world, subscription)
   })
 
 /** The new card pays for everything: the customer's own and every subscription's. */

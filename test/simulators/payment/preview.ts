@@ -2,6 +2,7 @@ import type {Call} from './calls.ts'
 import {needCustomer} from './customers.ts'
 import {createInvoice} from './invoices.ts'
 import {chargePeriod, nextPeriod} from './items.ts'
+import {only} from './only.ts'
 import {pendingOf} from './pending-lines.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
@@ -16,8 +17,7 @@ export const createPreview = ({world, params}: Call): Thing => {
   const {subscription: id, customer, subscription_details: details = {}, currency, schedule, schedule_details} = params
   if (schedule || schedule_details || currency) throw new TypeError('The stand-in previews subscriptions only')
   const known = ['items', 'proration_behavior', 'proration_date', 'billing_cycle_anchor', 'cancel_at_period_end', 'billing_mode']
-  const other = Object.keys(details).find(name => !known.includes(name))
-  if (other) throw new TypeError(`The stand-in does not carry ${other} of a preview`)
+  only(details, known, 'subscription_details')
   if (id === undefined) return rehearse(world, () => previewNew(world, customer, details))
   const subscription = need(world, 'subscription', id, 'subscription')
   if (customer !== undefined && customer !== subscription.customer)

@@ -2,6 +2,7 @@ import type {Call} from './calls.ts'
 import {complete} from './complete.ts'
 import {add, change} from './events.ts'
 import {mergeMetadata, orNull} from './metadata.ts'
+import {only} from './only.ts'
 import {page} from './paging.ts'
 import {invalid, missing} from './refusals.ts'
 import type {Thing} from './store.ts'
@@ -50,6 +51,7 @@ export const createPrice = ({world, params}: Call): Thing => {
   if (product === undefined) throw invalid('Missing required param: product.', {code: 'parameter_missing', param: 'product'})
   need(world, 'product', product, 'product')
   if (amount === undefined && decimal === undefined) throw invalid('Missing required param: unit_amount.', {param: 'unit_amount'})
+  only(recurring, ['interval', 'interval_count', 'meter', 'usage_type'], 'recurring')
   const meter = recurring?.meter
   if (meter !== undefined) need(world, 'billing.meter', meter, 'recurring[meter]')
   if (recurring?.usage_type === 'metered' && meter === undefined) {

@@ -1,4 +1,5 @@
 import type {Behaviour} from './cards.ts'
+import {settleCheckout} from './checkout-later.ts'
 import {payCheckout} from './checkout-payment.ts'
 import {type Instant, toSeconds} from './clock.ts'
 import {type Dashboard, openDashboard} from './dashboard.ts'
@@ -10,7 +11,7 @@ import {setBehaviour} from './payment-methods.ts'
 import {actAtPortal, type PortalAct} from './portal.ts'
 import {countMoney, describeState, type Money, type State} from './state.ts'
 import type {Thing} from './store.ts'
-import type {TrafficRule} from './traffic.ts'
+import type {Traffic, TrafficRule} from './traffic.ts'
 import {createWorld, type Settings, type World, type WorldOptions} from './world.ts'
 
 /** What tests hold: the same things `/_sim` offers over HTTP. */
@@ -23,7 +24,7 @@ export type StandIn = {
   advance: (seconds: number) => Promise<void>
   advanceTo: (at: Instant) => Promise<void>
   faults: Pick<Faults, 'list' | 'clear' | 'release' | 'held'> & {add: (spec: FaultSpec) => number}
-  traffic: {add: (rule: TrafficRule) => void; clear: () => void; shuffle: (isOn: boolean) => void; pause: (isOn: boolean) => void}
+  traffic: Pick<Traffic, 'add' | 'clear' | 'shuffle' | 'together' | 'pause'>
   /** Sends what waits, and returns when everybody has answered. */
   settle: () => Promise<void>
   deliveries: () => Try[]
@@ -33,6 +34,8 @@ export type StandIn = {
   setCard: (id: string, behaviour: Behaviour) => void
   /** A person pays at the hosted page. */
   payCheckout: (id: string, how?: {card?: string; email?: string}) => Promise<Thing>
+  /** What a bank debit came to, days after the page. */
+  settleCheckout: (id: string, outcome: 'succeeded' | 'failed') => Promise<Thing>
   /** The customer acts at the portal. */
   actAtPortal: (session: string, act: PortalAct) => Promise<Thing>
   dashboard: Dashboard
@@ -97,6 +100,7 @@ const wireAccess = (world: () => World) => ({
     add: (rule: TrafficRule) => world().traffic.add(rule),
     clear: () => world().traffic.clear(),
     shuffle: (isOn: boolean) => world().traffic.shuffle(isOn),
+    together: (isOn: boolean) => world().traffic.together(isOn),
     pause: (isOn: boolean) => world().traffic.pause(isOn),
   },
   settle: () => settle(world()),
@@ -116,6 +120,7 @@ const peopleAccess = (world: () => World) => {
   }
   return {
     payCheckout: async (id: string, how?: {card?: string; email?: string}) => told(payCheckout(world(), id, how)),
+    settleCheckout: async (id: string, outcome: 'succeeded' | 'failed') => told(settleCheckout(world(), id, outcome)),
     actAtPortal: async (session: string, act: PortalAct) => told(actAtPortal(world(), session, act)),
     dashboard: openDashboard(world, told),
   }

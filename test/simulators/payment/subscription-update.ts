@@ -1,5 +1,5 @@
 import type {Call} from './calls.ts'
-import {changeItems, type ItemChange, type Turn} from './item-changes.ts'
+import {changeItems, type ItemChange} from './item-changes.ts'
 import {mergeMetadata, orNull} from './metadata.ts'
 import {addPending} from './pending-lines.ts'
 import {need} from './products.ts'
@@ -51,14 +51,13 @@ export const applyUpdate = (world: World, before: Thing, update: Update): {subsc
   const {isBilledNow, lines} = turn
   if (!isBilledNow && update.prorationBehaviour === 'create_prorations') addPending(world, before.id, lines)
   world.store.put(subscription)
-  if (!isBilledNow || lines.length === 0) return {subscription: land(world, before, subscription, turn), invoice: null}
+  if (!isBilledNow || lines.length === 0) return {subscription: land(world, before, subscription), invoice: null}
   const {latest, invoice} = askForMoney(world, before, subscription, {...update, lines, books})
-  return {subscription: land(world, before, latest, turn), invoice}
+  return {subscription: land(world, before, latest), invoice}
 }
 
 /** One event tells of all that changed. */
-const land = (world: World, before: Thing, after: Thing, {isEnding}: Turn): Thing => {
-  if (isEnding) throw new TypeError('A subscription without items is cancelled, not updated')
+const land = (world: World, before: Thing, after: Thing): Thing => {
   world.store.put(before)
   return changeSubscription(world, before, after)
 }
@@ -133,8 +132,9 @@ const reasonOf = ({cancellation_details: details}: Thing, reason: string | null)
 
 const trialPatch = (world: World, subscription: Thing, {trial_end: end}: Record<string, any>): Record<string, unknown> => {
   if (end === undefined) return {}
-  if (subscription.status !== 'trialing') throw new TypeError('The stand-in moves the end of a running trial only')
-  const at = end === 'now' ? world.clock.now() : end
-  if (at < world.clock.now()) throw invalid('Invalid timestamp: must be an integer Unix timestamp in the future.', {param: 'trial_end'})
-  return {trial_end: at, billing_cycle_anchor: at}
+  if (subscription.status !== 'trialing' || end === 'now') throw new TypeError('The stand-in moves the end of a running trial only')
+  if (end <= world.clock.now()) {
+    throw invalid('Invalid timestamp: must be an integer Unix timestamp in the future.', {param: 'trial_end'})
+  }
+  return {trial_end: end, billing_cycle_anchor: end}
 }

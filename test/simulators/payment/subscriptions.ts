@@ -8,6 +8,7 @@ import {createInvoice, finalizeInvoice} from './invoices.ts'
 import {chargePeriod, createItem, isMetered} from './items.ts'
 import {createLine, nameOf} from './lines.ts'
 import {mergeMetadata} from './metadata.ts'
+import {only} from './only.ts'
 import {page} from './paging.ts'
 import {refuseUnpaid} from './payment-behaviour.ts'
 import {addIntervals} from './periods.ts'
@@ -52,10 +53,9 @@ export const createSubscription = ({world, params}: Call): Thing => {
   })
 }
 
-const readItem = (given: Record<string, any>) => {
-  const unknown = Object.keys(given).find(name => !['price', 'quantity', 'metadata'].includes(name))
-  if (unknown) throw new TypeError(`The stand-in does not carry ${unknown} of a subscription's item`)
-  return given as SubscriptionSpec['items'][number]
+const readItem = (given: SubscriptionSpec['items'][number]) => {
+  only(given, ['price', 'quantity', 'metadata'], 'items')
+  return given
 }
 
 /** A new subscription with its first invoice; what becomes of it when that is not paid is the payment behaviour's to say. */

@@ -24,6 +24,9 @@ export type Traffic = {
   /** Shuffles what leaves together; the same order for the same seed. */
   shuffle: (isOn: boolean) => void
   order: <T extends {id: string}>(things: T[]) => T[]
+  /** What leaves at the same time leaves at once, nobody waiting for the other's answer; one after the other unless told so. */
+  together: (isOn: boolean) => void
+  isTogether: () => boolean
   /** Nothing leaves until it is let go. */
   pause: (isOn: boolean) => void
   isPaused: () => boolean
@@ -33,6 +36,7 @@ export const createTraffic = (seed: string): Traffic => {
   let rules: (TrafficRule & {left: number})[] = []
   let shuffled = false
   let paused = false
+  let together = false
   const rank = (id: string) => createHash('sha256').update(`${seed}:${id}`).digest('hex')
   return {
     add: rule => rules.push({...rule, left: rule.times ?? 1}),
@@ -40,6 +44,7 @@ export const createTraffic = (seed: string): Traffic => {
       rules = []
       shuffled = false
       paused = false
+      together = false
     },
     take: type => {
       const rule = rules.find(one => one.left > 0 && matches(one.type ?? '**', type))
@@ -51,6 +56,10 @@ export const createTraffic = (seed: string): Traffic => {
       shuffled = isOn
     },
     order: things => (shuffled ? things.toSorted((a, b) => (rank(a.id) < rank(b.id) ? -1 : 1)) : things),
+    together: isOn => {
+      together = isOn
+    },
+    isTogether: () => together,
     pause: isOn => {
       paused = isOn
     },

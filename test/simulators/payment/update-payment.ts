@@ -1,4 +1,5 @@
 import {collect} from './collect.ts'
+import {planRetry} from './dunning.ts'
 import {createInvoice, finalizeInvoice} from './invoices.ts'
 import {refuseUnpaid} from './payment-behaviour.ts'
 import {pendingOf, takePending} from './pending-lines.ts'
@@ -26,8 +27,8 @@ export const askForMoney = (world: World, before: Thing, after: Thing, update: U
   if (!failure) return {latest: world.store.get('subscription', after.id)!, invoice: world.store.get('invoice', invoice.id)!}
   if (paymentBehaviour === 'error_if_incomplete') throw refuseUnpaid(failure)
   if (paymentBehaviour !== 'pending_if_incomplete') {
-    const status = after.status === 'active' ? 'past_due' : after.status
-    return {latest: {...world.store.get('subscription', after.id)!, status}, invoice: tried}
+    planRetry(world, tried)
+    return {latest: world.store.get('subscription', after.id)!, invoice: world.store.get('invoice', invoice.id)!}
   }
   world.store.restore(mark)
   return waitForPayment(world, before, after, update.books, () => finalizeInvoice(world, ask(before)))
