@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {OF_RUNS, type OfRuns, ofRunsAlone} from './erasure.ts'
 
 const Empty = z.object({})
 
@@ -26,13 +27,25 @@ export const deleteOfChain = async (db: Db, {table, chain, limit}: OfChain) => {
   return rowCount
 }
 
-/** The small rest, and that nothing more is left. */
+/** The small rest, and that nothing more is left: another process may be at the same rows, and have more of them before it. */
 export const markRunEmptied = async (tx: Tx, {no, snapshotNo}: {no: number; snapshotNo: number | null}) => {
   await tx.query(sql.type(Empty)`delete from questions where run_no = ${no}`)
   await tx.query(sql.type(Empty)`delete from run_cursors where run_no = ${no}`)
   await tx.query(sql.type(Empty)`delete from run_snapshots where snapshot_no = ${snapshotNo}`)
-  await tx.query(sql.type(Empty)`update runs set emptied = true where run_no = ${no} and expired_at is not null`)
+  await tx.query(sql.type(Empty)`update runs set emptied = true where run_no = ${no} and expired_at is not null and ${hasNothing(no)}`)
 }
+
+/** Neither rows of its own, nor of its chain where that is over. */
+const hasNothing = (run: number) => sql.fragment`
+  ${sql.join(
+    ofRunsAlone.map(table => hasNone(table, sql.fragment`${run}`)),
+    sql.fragment` and `,
+  )}
+  and (exists (select from runs other where other.chain_no = runs.chain_no and other.expired_at is null)
+    or (${hasNone('chain_rows', sql.fragment`runs.chain_no`)} and not exists (select from unsettled where chain_no = runs.chain_no)))`
+
+const hasNone = (table: OfRuns, of: ReturnType<typeof sql.fragment>) =>
+  sql.fragment`not exists (select from ${sql.identifier([table])} where ${sql.identifier([OF_RUNS[table]])} = ${of})`
 
 /** At most `limit` of what people answered; how many went. */
 export const deleteDecisions = async (db: Db, {importNo, limit}: {importNo: number; limit: number}) => {

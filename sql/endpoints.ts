@@ -9,6 +9,8 @@ const Endpoint = z.object({
   description: z.string(),
   events: z.array(z.string()),
   schedule: z.string().nullable(),
+  /** Its schedule was deleted: of that it is told nothing any more. */
+  scheduleGone: z.boolean(),
   enabled: z.boolean(),
   disabledReason: z.string().nullable(),
   failingSince: z.string().nullable(),
@@ -17,7 +19,8 @@ const Endpoint = z.object({
 })
 export type Endpoint = z.output<typeof Endpoint>
 
-const columns = sql.fragment`id, url, description, events, schedule_id as schedule, enabled, disabled_reason as "disabledReason",
+const columns = sql.fragment`id, url, description, events, schedule_id as schedule,
+  schedule_id is not null and not exists (select from schedules where schedules.id = schedule_id) as "scheduleGone", enabled, disabled_reason as "disabledReason",
   failing_since as "failingSince", case when old_secret_until > lading_now() then old_secret_until end as "oldSecretUntil",
   created_at as "createdAt"`
 

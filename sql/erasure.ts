@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
 /** What an org's runs have by the thousand, and the column that says whose it is. A chain is named by its first run. */
-const OF_RUNS = {
+export const OF_RUNS = {
   ...{run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
   ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no', question_rows: 'run_no', run_lookups: 'run_no'},
   ...{run_parent_keys: 'run_no', segments: 'run_no'},

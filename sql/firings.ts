@@ -179,12 +179,11 @@ export const findLastRun = (db: Db, schedule: string) =>
 
 type OfImport = {org: string; importId: string}
 
-export const isUsed = (db: Db, {org, importId}: OfImport) =>
-  db.exists(
-    sql.type(z.object({}))`select from runs join imports using (import_no) where imports.org_id = ${org} and imports.id = ${importId}`,
-  )
-
-/** An import of a firing that nobody has run. */
-export const deleteUnused = (db: Db, {org, importId}: OfImport) =>
-  db.query(sql.type(z.object({}))`
-    delete from imports where org_id = ${org} and id = ${importId} and not exists (select from runs where runs.import_no = imports.import_no)`)
+/** An import of a firing, unless somebody has run it, or is about to. Answers whether it is gone. */
+export const deleteUnused = async (tx: Tx, {org, importId}: OfImport): Promise<boolean> => {
+  const named = sql.fragment`from imports where org_id = ${org} and id = ${importId}`
+  // Whoever begins a run holds the import, and the run is seen by a statement of its own.
+  await tx.query(sql.type(z.object({}))`select ${named} for update`)
+  await tx.query(sql.type(z.object({}))`delete ${named} and not exists (select from runs where runs.import_no = imports.import_no)`)
+  return !(await tx.exists(sql.type(z.object({}))`select ${named}`))
+}

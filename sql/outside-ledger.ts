@@ -16,6 +16,7 @@ const RowStanding = z.object({
   counted: z.boolean(),
   parent: z.string().nullable(),
   lastAttempt: z.number(),
+  lastPatch: z.number(),
   outcome: z.number().nullable(),
   kind: z.number().nullable(),
   sending: z.boolean(),
@@ -30,7 +31,7 @@ export const listRowStandings = (tx: Tx, {run, chain, module, keys}: {run: numbe
     with flying as (select unnest(row_keys) as key from sends where run_no = ${run} and module_no = ${module})
     select r.key, a.row_key is not null as counted, a.parent_key as parent,
       greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
-      coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how
+      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how
     from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
     left join admissions a on a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key
     left join released_attempts f on f.run_no = ${run} and f.module_no = ${module} and f.row_key = r.key
@@ -46,6 +47,7 @@ export type AdmittedRow = {
   target: string | null
   witness: boolean
   fresh: boolean
+  patch: boolean
 }
 
 /** The rows stand in the meter from here; those that do already keep their place. */
@@ -57,6 +59,12 @@ export const putAdmissions = (tx: Tx, {run, module, rows}: {run: number; module:
     order by key
     on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt`)
 
+/** Rows in the meter whose record is patched, each for the first time or once more. */
+export const raisePatches = (tx: Tx, {run, module, keys}: {run: number; module: number; keys: string[]}) =>
+  tx.query(sql.type(Empty)`
+    update admissions set last_patch = last_patch + 1
+    where run_no = ${run} and module_no = ${module} and row_key = any(${sql.array(keys, 'text')})`)
+
 /** As which the run counts rows that are in the meter. */
 export const putOutcomes = (tx: Tx, {run, rows}: {run: number; rows: {module: number; key: string; outcome: number}[]}) =>
   tx.query(sql.type(Empty)`
@@ -65,10 +73,10 @@ export const putOutcomes = (tx: Tx, {run, rows}: {run: number; rows: {module: nu
     where run_no = ${run} and module_no = r.module and row_key = r.key`)
 
 /** Rows that stand in the meter for an earlier send, and whose last one did not go out. */
-export const lowerAttempts = (tx: Tx, {run, rows}: {run: number; rows: {module: number; key: string}[]}) =>
+export const lowerAttempts = (tx: Tx, {run, rows}: {run: number; rows: {module: number; key: string; patch: boolean}[]}) =>
   tx.query(sql.type(Empty)`
-    update admissions set last_attempt = last_attempt - 1
-    from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}) as r(module, key)
+    update admissions set last_attempt = last_attempt - (not patch)::int, last_patch = last_patch - patch::int
+    from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'patch', 'bool')}) as r(module, key, patch)
     where run_no = ${run} and module_no = r.module and row_key = r.key`)
 
 export type Send = {
@@ -86,11 +94,11 @@ export type Send = {
 /** The intent: gone in the same transaction that writes down what came of it. */
 export const putSend = (tx: Tx, {run, batch, fence, module, flow, kind, write, rows, answerSeconds}: Send) =>
   tx.query(sql.type(Empty)`
-    insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, fresh, write, item_ats,
-      sent_at, deadline_at)
+    insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, row_numbers, attempts, targets, witness, fresh, patches, write,
+      item_ats, sent_at, deadline_at)
     values (${run}, ${batch}, ${fence}, ${flow ?? 0}, ${module}, ${kind}, ${column(rows, 'key', 'text')}, ${column(rows, 'number', 'int8')},
-      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'witness', 'bool')}, ${column(rows, 'fresh', 'bool')}, ${write},
-      ${column(rows, 'at', 'int2')}, lading_now(), lading_now() + make_interval(secs => ${answerSeconds}))`)
+      ${column(rows, 'attempt', 'int2')}, ${column(rows, 'target', 'text')}, ${column(rows, 'witness', 'bool')}, ${column(rows, 'fresh', 'bool')},
+      ${rows.some(({patch}) => patch) ? column(rows, 'patch', 'bool') : null}, ${write}, ${column(rows, 'at', 'int2')}, lading_now(), lading_now() + make_interval(secs => ${answerSeconds}))`)
 
 /** Counts the fresh rows of a batch and renews the lease; the check on the table keeps the limit whatever happens. */
 export const moveHead = (tx: Tx, {run, fresh, leaseSeconds}: {run: number; fresh: number; leaseSeconds: number}) =>
@@ -136,6 +144,7 @@ const OutsideSend = z.object({
   targets: z.array(z.string().nullable()),
   witness: z.array(z.boolean()),
   fresh: z.array(z.boolean()),
+  patches: z.array(z.boolean()).nullable(),
   write: z.string(),
   ats: z.array(z.number()),
   dead: z.boolean(),
@@ -146,7 +155,7 @@ export type OutsideSend = z.infer<typeof OutsideSend>
 export const listOutsideSends = (db: Db, run: number) =>
   db.any(sql.type(OutsideSend)`
     select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,
-      fresh, write, item_ats as ats, deadline_at < lading_now() as dead
+      fresh, patches, write, item_ats as ats, deadline_at < lading_now() as dead
     from sends where run_no = ${run} order by batch_no`)
 
 /** Seconds until the batch counts as dead. Null for one whose answer has been settled, or which was never kept. */

@@ -69,13 +69,15 @@ const Kept = z.object({id: z.string(), days: z.number()})
 
 /**
  * Every org but those being erased, with the days of its plan's history window, in the order of their ids; without a window of a day at
- * least nothing goes. `graceDays`: one that has changed its plan, or whose trial has ended, keeps all it has for so long.
+ * least nothing goes. `graceDays`: one that has changed its plan, whose trial has ended, or that was tied to another org or loosed from it,
+ * keeps all it has for so long.
  */
 export const listKeepers = (db: Db, {after, graceDays, limit}: {after: string; graceDays: number; limit: number}) =>
   db.any(sql.type(Kept)`
     select o.id, (p.limits ->> 'historyDays')::int as days
     from orgs o join org_plans s on s.org_id = o.id join plan_versions p on p.id = s.plan_version_id
-    where o.erasing_at is null and (p.limits ->> 'historyDays')::int >= 1 and s.anchor < lading_now() - make_interval(days => ${graceDays}) and o.id > ${after}
+    where o.erasing_at is null and (p.limits ->> 'historyDays')::int >= 1 and o.id > ${after}
+      and greatest(s.anchor, o.tied_at) < lading_now() - make_interval(days => ${graceDays})
     order by o.id limit ${limit}`)
 
 type Old = {org: string; days: number; limit: number}

@@ -72,16 +72,17 @@ export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: nu
 export type ItemResult = {at: number; result: object; again: boolean}
 
 /**
- * Writes down what became of items. `again`: nothing was done and the same may be asked once more, so the item gives up its name.
+ * Writes down what became of items. `again`: nothing was done and the same may be asked once more, so the item gives up its name. `late`: in
+ * place of what was only supposed.
  */
-export const keepResults = (db: Db, {write, results}: {write: string; results: ItemResult[]}) =>
+export const keepResults = (db: Db, {write, results, late = false}: {write: string; results: ItemResult[]; late?: boolean}) =>
   db.query(sql.type(Empty)`
     update write_items i set result = r.result, freed = i.freed or r.again
     from unnest(${column(results, 'at', 'int2')}, ${sql.array(
       results.map(({result}) => storable(result)),
       'jsonb',
     )}, ${column(results, 'again', 'bool')}) as r(at, result, again)
-    where i.write = ${write} and i.at = r.at and i.result is null`)
+    where i.write = ${write} and i.at = r.at and (i.result is null or ${late})`)
 
 /** Every item nothing is known of and nothing is in flight of: it was not sent, and is not going to be. */
 export const keepUnsent = (tx: Tx, {write, result}: {write: string; result: object}) =>

@@ -68,7 +68,7 @@ export const assertLedger = async ({house, log, read}: Outside, runId: string) =
 }
 
 const assertAttempts = (entries: any[]) => {
-  for (const [key, mine] of Map.groupBy(entries, ({rowKey}) => rowKey)) {
+  for (const [key, mine] of Map.groupBy(entries, ({rowKey, phase}) => `${rowKey}, phase ${phase}`)) {
     const attempts = [...new Set(mine.map(({attempt}) => attempt))].filter(Boolean).sort((a, b) => a - b)
     assert.deepEqual(
       attempts,

@@ -46,6 +46,8 @@ export type Grants = {
 
 export type Access = {token: string; minted: boolean}
 type Held = Access & {renewAt: number; endsAt: number}
+/** A token the CRM would not take while it throttles renewals: until then none is asked for. */
+type Dead = {token: string; until: number}
 type Tools = CrmTools & {client: Client}
 
 /**
@@ -58,8 +60,24 @@ type Tools = CrmTools & {client: Client}
  */
 export const openGrants = (tools: Tools): Grants => {
   const held = new Map<string, Held>()
+  const throttledDead = new Map<string, Dead>()
   const renewing = new Map<string, Promise<Held>>()
   const gates = new Map<string, ReturnType<typeof openGate>>()
+
+  const mintUnlessThrottled = async (granted: Granted, dead: string | undefined) => {
+    const {connector} = granted
+    const until = throttledDead.get(connector)?.until ?? 0
+    const keep = (end: number) => dead !== undefined && throttledDead.set(connector, {token: dead, until: end})
+    const leftMs = until - performance.now()
+    if (leftMs > 0) {
+      keep(until)
+      throw throttled(Math.ceil(leftMs / 1000))
+    }
+    return mint(tools, granted, dead).catch(error => {
+      if (isThrottled(error)) keep(performance.now() + Number(error.extra.retryAfterMs))
+      throw error
+    })
+  }
 
   const renew = async (granted: Granted, dead: string | undefined) => {
     const {connector, hosts} = granted
@@ -68,8 +86,9 @@ export const openGrants = (tools: Tools): Grants => {
     let old: Held | null = null
     try {
       old = readHeld(tools, connector, await findGrant(tools.db, connector), dead)
-      const fresh = old && isFresh(old) ? old : await gate(() => mint(tools, granted, dead))
+      const fresh = old && isFresh(old) ? old : await gate(() => mintUnlessThrottled(granted, dead))
       held.set(connector, {...fresh, minted: false})
+      throttledDead.delete(connector)
       return fresh
     } catch (error) {
       held.delete(connector)
@@ -90,7 +109,7 @@ export const openGrants = (tools: Tools): Grants => {
   }
   return {
     forget: connector => held.delete(connector),
-    token: async granted => (await look(granted)).token,
+    token: async granted => (await look(granted, throttledDead.get(granted.connector)?.token)).token,
     replace: async (granted, dead) => look(granted, dead),
   }
 }
@@ -170,6 +189,8 @@ const throttled = (seconds: number) =>
   new Refusal('CONNECTION_THROTTLED', `The CRM throttles how often access to this connection is renewed: ask again in ${seconds} s`, {
     retryAfterMs: seconds * 1000,
   })
+
+const isThrottled = (error: unknown): error is Refusal => error instanceof Refusal && error.code === 'CONNECTION_THROTTLED'
 
 const ended = () =>
   unavailable('The CRM ended its consent to this connection: an administrator has to connect it again', {connection: 'ended'})

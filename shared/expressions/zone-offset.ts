@@ -16,6 +16,17 @@ export const zoneOffset = (zone: string, moment: number): number | null => {
   return Math.round((local.getTime() - Math.floor(moment / 1000) * 1000) / 60_000)
 }
 
+/** An offset such as +02:00 is no zone: it knows no summer. */
+export const isZone = (zone: string) => /^[A-Za-z]/.test(zone) && zoneOffset(zone, 0) !== null
+
+/** `+01:00`, as ISO 8601 writes it. */
+export const writeOffset = (minutes: number) => {
+  const ahead = Math.abs(minutes)
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(ahead / 60))}:${two(ahead % 60)}`
+}
+
+const two = (number: number) => String(number).padStart(2, '0')
+
 const formatOf = (zone: string) => {
   const known = formats.get(zone)
   if (known !== undefined) return known

@@ -1,3 +1,4 @@
+import {zoneOffset} from '../expressions/zone-offset.ts'
 import type {FileSource} from './source.ts'
 
 type Due = {at: Date; timezone: string}
@@ -21,22 +22,15 @@ export const isFillable = (text: string): boolean => !/\{\s*date/i.test(fillText
 
 export const fillText = (text: string, {at, timezone}: Due = {at: new Date(0), timezone: 'UTC'}): string =>
   text.replaceAll(placeholder, (_, days: string | undefined, format: string) => {
-    const parts = partsOf(at, timezone)
+    // As a clock there shows it, read as if it were UTC's.
+    const shown = new Date(at.getTime() + zoneOffset(timezone, at.getTime())! * 60_000)
     // By the calendar, not by hours: a day may have 23 or 25 of them.
-    const day = new Date(Date.UTC(parts.year, parts.month - 1, parts.day) - Number(days ?? 0) * dayMs)
+    const day = new Date(shown.getTime() - Number(days ?? 0) * dayMs)
     const [year, month, date] = day.toISOString().slice(0, 10).split('-')
-    const values: Record<string, string> = {yyyy: year!, MM: month!, dd: date!, HH: two(parts.hour), mm: two(parts.minute)}
+    const [HH, mm] = shown.toISOString().slice(11, 16).split(':')
+    const values: Record<string, string> = {yyyy: year!, MM: month!, dd: date!, HH: HH!, mm: mm!}
     return format.replaceAll(/yyyy|MM|dd|HH|mm/g, found => values[found]!)
   })
 
 /** The same whatever dates it asks for. */
 export const blankText = (text: string): string => text.replaceAll(placeholder, '{date}')
-
-const two = (number: number) => String(number).padStart(2, '0')
-
-const partsOf = (at: Date, timeZone: string) => {
-  const numeric = {year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric'} as const
-  const parts = new Intl.DateTimeFormat('en-US', {...numeric, timeZone, hourCycle: 'h23', calendar: 'gregory'}).formatToParts(at)
-  const read = (type: string) => Number(parts.find(part => part.type === type)!.value)
-  return {year: read('year'), month: read('month'), day: read('day'), hour: read('hour'), minute: read('minute')}
-}

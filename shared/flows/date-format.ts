@@ -1,4 +1,4 @@
-import {zoneOffset} from '../expressions/zone-offset.ts'
+import {writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 
 /** A date, or a date and a time of day, as a cell says it. `offset` in minutes east of UTC, where the cell says one. */
 export type Moment = {year: number; month: number; day: number; hour?: number; minute: number; second: number; offset?: number}
@@ -109,9 +109,7 @@ export const writeDay = ({year, month, day}: Moment) => `${pad(year, 4)}-${pad(m
 
 export const writeMoment = (moment: Moment, offset: number) => {
   const {hour = 0, minute, second} = moment
-  const ahead = Math.abs(offset)
-  const zone = `${offset < 0 ? '-' : '+'}${pad(Math.floor(ahead / 60))}:${pad(ahead % 60)}`
-  return `${writeDay(moment)}T${pad(hour)}:${pad(minute)}:${pad(second)}${zone}`
+  return `${writeDay(moment)}T${pad(hour)}:${pad(minute)}:${pad(second)}${writeOffset(offset)}`
 }
 
 /** Minutes that a zone's clock is ahead of UTC when it shows this; null where it shows it twice or never. */
@@ -123,5 +121,3 @@ export const offsetAt = ({year, month, day, hour = 0, minute, second}: Moment, z
   )
   return fitting.length === 1 ? fitting[0]! : null
 }
-
-export const isZone = (zone: string) => /^[A-Za-z]/.test(zone) && zoneOffset(zone, 0) !== null

@@ -1,6 +1,7 @@
 import type {DiscoveredField, DiscoveredModule} from '../crm/discovered.ts'
 import type {Namespaces} from '../expressions/parse.ts'
-import {dateFormatOf, isZone} from './date-format.ts'
+import {isZone} from '../expressions/zone-offset.ts'
+import {dateFormatOf} from './date-format.ts'
 import {expressionIssues} from './expression-issues.ts'
 import type {Mapping} from './flow.ts'
 import {findChoice} from './picklist.ts'

@@ -2,7 +2,7 @@ import {bounded, type Piece} from './bounded.ts'
 import type {Results} from './results-csv.ts'
 import type {Row} from './row.ts'
 import {type JoinedRow, joinOutcomes} from './row-outcomes.ts'
-import {resultOf} from './row-result.ts'
+import {mayExist, type OutcomeEntry, resultOf} from './row-result.ts'
 import {resolveReader, sampleBytes} from './sniff.ts'
 
 /** Spreadsheets take the file for UTF-8 by it, and so do we. */
@@ -12,7 +12,7 @@ const separatorLine = 'sep=,\r\n'
 /**
  * The rows that failed, with their cells as read, in a file that can be put right and imported again as it is: commas, quotes where any
  * reader could be misled, the columns' names as the run knew them. No apostrophes: they would be imported too. Left out are rows of which
- * a create was never answered, whatever came later: imported again they might be there twice.
+ * a create was never answered, whatever came later and in whichever run of the chain: imported again they might be there twice.
  */
 export const writeFailed = ({columns, rows, outcomes, limit}: Omit<Results, 'modules'>): AsyncGenerator<Buffer, void, undefined> =>
   bounded(sniffable(piecesOf(columns, joinOutcomes(rows, outcomes))), limit)
@@ -26,7 +26,9 @@ async function* piecesOf(columns: string[], joined: AsyncIterable<JoinedRow[]>):
 }
 
 const isFailed = ({outcome}: JoinedRow) =>
-  outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(({disclosed}) => disclosed)
+  outcome !== undefined && resultOf(outcome, []).result === 'Failed' && !outcome.entries.some(isMaybeThere)
+
+const isMaybeThere = ({disclosed, message}: OutcomeEntry) => disclosed || message?.endsWith(mayExist)
 
 const cellsOf = ({read, cells}: Row) => read ?? cells
 

@@ -49,6 +49,8 @@ const ranks: Record<Outcome, number> = {
   lookup: 5,
 }
 const noAnswer = 'The CRM did not answer, so this may or may not have been written'
+/** Ends the message of a row that a retry was refused: that an earlier run lost its create is told by this alone. */
+export const mayExist = 'A create of this row in an earlier run was never answered, so the record may exist already'
 const twice = 'A create was sent and never answered, so the record may exist twice'
 
 /** The results columns of one row; several records of one module are joined by `; `. */

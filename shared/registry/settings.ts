@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {isZone} from '../expressions/zone-offset.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
 /** What of an org's rows may reach a model: values, their shapes, or nothing. */
@@ -15,18 +16,7 @@ const DateFormat = z
     return parts.length === 3 && [/^d{1,2}$/, /^M{1,2}$/, /^(yy|yyyy)$/].every(part => parts.some(given => part.test(given)))
   }, 'Day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between')
 
-const Timezone = z
-  .string()
-  .max(100)
-  .refine(zone => {
-    // An offset such as +02:00 is no zone: it knows no summer.
-    if (!/^[A-Za-z]/.test(zone)) return false
-    try {
-      return new Intl.DateTimeFormat('en', {timeZone: zone}) !== null
-    } catch {
-      return false
-    }
-  }, 'Name a time zone, such as Europe/Berlin')
+const Timezone = z.string().max(100).refine(isZone, 'Name a time zone, such as Europe/Berlin')
 
 /** What expressions see as `context`. It comes from a JSON body, so whatever it holds is JSON. */
 const ExpressionContext = z

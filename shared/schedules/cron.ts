@@ -1,5 +1,6 @@
 import {Cron} from 'croner'
 import {Refusal} from '../errors.ts'
+import {isZone, writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 
 /** When a schedule fires: five fields of cron, read in a time zone of the IANA's list. */
 export type Times = {cron: string; timezone: string}
@@ -57,12 +58,7 @@ export const assertTimes = (times: Times) => {
 const open = ({cron, timezone}: Times) => new Cron(cron, {timezone, mode: '5-part', fixedTimeRule: 'no-wildcard', paused: true})
 
 const assertZone = (timezone: string) => {
-  try {
-    if (!/^[A-Z]/i.test(timezone)) throw new RangeError('an offset')
-    new Intl.DateTimeFormat('en', {timeZone: timezone})
-  } catch {
-    throw invalid(`There is no time zone “${timezone}”: name one of the IANA's list, such as Europe/Berlin or UTC`)
-  }
+  if (!isZone(timezone)) throw invalid(`There is no time zone “${timezone}”: name one of the IANA's list, such as Europe/Berlin or UTC`)
 }
 
 const assertFields = (cron: string) => {
@@ -89,11 +85,10 @@ const assertSeldom = (cron: string) => {
 }
 
 /** With its offset: an hour that comes twice is told apart by that alone. */
-const localOf = (moment: Date, timeZone: string) => {
-  const shown = new Intl.DateTimeFormat('sv-SE', {timeZone, dateStyle: 'short', timeStyle: 'short'}).format(moment)
-  const named = new Intl.DateTimeFormat('en', {timeZone, timeZoneName: 'longOffset'}).formatToParts(moment)
-  const offset = named.find(({type}) => type === 'timeZoneName')?.value.slice('GMT'.length)
-  return `${shown.replace(' ', 'T')}${offset || '+00:00'}`
+const localOf = (moment: Date, timezone: string) => {
+  const offset = zoneOffset(timezone, moment.getTime())!
+  const shown = new Date(moment.getTime() + offset * 60_000).toISOString().slice(0, 'yyyy-MM-ddTHH:mm'.length)
+  return `${shown}${writeOffset(offset)}`
 }
 
 const invalid = (message: string) => new Refusal('INVALID', message)

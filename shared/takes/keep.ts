@@ -18,6 +18,8 @@ export const keepTake = async (tx: Tx, taking: Taking, {reservation, seenAttempt
   if (!run) return {taken: false, why: 'ended'}
   const row = await readRow(tx, run, reservation)
   if (owns(row, reservation)) return {taken: true}
+  // The answer to its create may have come meanwhile.
+  if (row.recordId !== null && row.how !== HOW.matched) return {taken: false, why: 'reused'}
   // An attempt in flight counts: the row had none when it was seen.
   const wasSentAgain = row.lastAttempt !== seenAttempt
   if (wasSentAgain || !(await isReserved(tx, reservation)) || (await isHeld(tx, reservation))) return {taken: false, why: 'held'}

@@ -9,9 +9,11 @@ import {
   putAdmissions,
   putSend,
   type RowStanding,
+  raisePatches,
 } from '../../sql/outside-ledger.ts'
 import type {StandingRun} from '../../sql/outside-runs.ts'
 import {type Stop, writeStop} from '../../sql/run-heads.ts'
+import {outcomeNo} from '../../sql/run-log.ts'
 import {leaseSeconds} from '../runs/outside.ts'
 import {limitStop} from '../runs/stop.ts'
 
@@ -22,7 +24,8 @@ export type UnitRow = {key: string; number: number | null; target: string | null
 
 export type WriteKind = 'create' | 'update' | 'replace'
 
-export type AdmittedUnit = Omit<Unit, 'rows'> & {rows: (UnitRow & {attempt: number; fresh: boolean})[]}
+/** `patch`: the row made the record in this run, so its update is no further attempt of that and counts its own. */
+export type AdmittedUnit = Omit<Unit, 'rows'> & {rows: (UnitRow & {attempt: number; fresh: boolean; patch: boolean})[]}
 
 export type Admission = {
   /** Null where nothing of the units goes out. */
@@ -66,7 +69,7 @@ export const admitUnits = async (
       break
     }
     room -= fresh
-    admitted.push({...unit, rows: unit.rows.map((row, at) => ({...row, attempt: known[at]!.lastAttempt + 1, fresh: !known[at]!.counted}))})
+    admitted.push({...unit, rows: unit.rows.map((row, at) => ({...row, ...stepOf(row, known[at]!, kind)}))})
   }
   if (admitted.length === 0) {
     if (left.length === 0 || (await listOutsideSends(tx, run.no)).length > 0) return {batch: null, admitted, decided, left, stop: null}
@@ -76,11 +79,20 @@ export const admitUnits = async (
   }
   const rows = admitted.flatMap(({at, parent, rows}) => rows.map((row): AdmittedRow & {at: number} => ({...row, at, parent})))
   const fresh = run.rowsLimit - run.counted - room
-  await putAdmissions(tx, {run: run.no, module, rows})
+  await putAdmissions(tx, {run: run.no, module, rows: rows.filter(({patch}) => !patch)})
+  const patched = rows.filter(({patch}) => patch).map(({key}) => key)
+  if (patched.length) await raisePatches(tx, {run: run.no, module, keys: patched})
   const batch = run.nextBatch
   await putSend(tx, {run: run.no, batch, fence: run.fence, module, flow, kind: KINDS[kind], write, rows, answerSeconds})
   await moveHead(tx, {run: run.no, fresh, leaseSeconds: Math.max(leaseSeconds, answerSeconds + 30)})
   return {batch, admitted, decided, left, stop: null}
+}
+
+const CREATED = outcomeNo('created')
+
+const stepOf = ({target}: UnitRow, {counted, outcome, recordId, lastAttempt, lastPatch}: RowStanding, kind: WriteKind) => {
+  const patch = kind === 'update' && counted && outcome === CREATED && recordId === target
+  return {patch, attempt: 1 + (patch ? lastPatch : lastAttempt), fresh: !counted}
 }
 
 /** A unit that is not to be sent: a row has another parent, is in flight, or was created before. */

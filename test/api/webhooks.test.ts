@@ -143,11 +143,14 @@ test('an endpoint of a schedule that is gone can still be changed, and be for an
   const {schedule} = await ok(org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source}), 201)
   const base = `/orgs/${org.org}/webhooks`
   const {webhook} = await ok(org.call('POST', base, {url: 'https://example.com/', schedule: schedule.id}), 201)
+  t.false(webhook.scheduleGone)
   await ok(org.call('DELETE', template), 200)
+  t.like((await ok(org.call('GET', `${base}/${webhook.id}`), 200)).webhook, {schedule: schedule.id, scheduleGone: true, enabled: true})
   t.like((await ok(org.call('PATCH', `${base}/${webhook.id}`, {enabled: false}), 200)).webhook, {enabled: false})
   t.is((await org.call('PATCH', `${base}/${webhook.id}`, {schedule: schedule.id})).status, 400)
   t.like((await ok(org.call('PATCH', `${base}/${webhook.id}`, {schedule: null, enabled: true}), 200)).webhook, {
     schedule: null,
+    scheduleGone: false,
     enabled: true,
   })
 })

@@ -14,26 +14,28 @@ const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modul
 export type Change = {file: string; from: string; to: string}
 
 /**
- * What `npm run faults` counts in a copy of the source that is changed in these places. A text that does not stand in its file
+ * What `npm run faults` counts here, or in a copy of the source that is changed in these places. A text that does not stand in its file
  * exactly once is an error: the mutant would be another one than was meant. Needs `DATABASE_URL`, as every test does.
  */
 export const countFaultsOf = async (changes: Change[], asked: string[]): Promise<Record<string, number>> => {
+  if (!changes.length) return countIn(root, asked)
   const directory = await mkdtemp(join(tmpdir(), 'lading-mutant-'))
   try {
     const parts = (await readdir(root)).filter(name => !isLeftOut(name))
     await Promise.all(parts.map(part => cp(join(root, part), join(directory, part), {recursive: true})))
     await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
     for (const change of changes) await apply(directory, change)
-    const child = spawn(process.execPath, ['test/faults/faults.ts', '--json', ...asked], {
-      cwd: directory,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    const [said, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-    if (!said.startsWith('{')) throw new Error(`The mutant did not come to its end: ${errors}`)
-    return JSON.parse(said)
+    return await countIn(directory, asked)
   } finally {
     await rm(directory, {recursive: true})
   }
+}
+
+const countIn = async (directory: string, asked: string[]): Promise<Record<string, number>> => {
+  const child = spawn(process.execPath, ['test/faults/faults.ts', '--json', ...asked], {cwd: directory, stdio: ['ignore', 'pipe', 'pipe']})
+  const [said, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  if (!said.startsWith('{')) throw new Error(`The seeds did not come to their end: ${errors}`)
+  return JSON.parse(said)
 }
 
 const apply = async (directory: string, {file, from, to}: Change) => {

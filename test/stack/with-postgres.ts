@@ -1,14 +1,12 @@
 import {spawn} from 'node:child_process'
+import fs from 'node:fs'
 import os from 'node:os'
 import {delimiter, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {openKeeper} from './keeper.ts'
 import {startPostgres} from './postgres.ts'
 
-const installed = fileURLToPath(new URL('../../node_modules', import.meta.url))
-const programs = join(installed, '.bin')
-/** Compiled modules, for the hundreds of threads and processes of a test run: each loads the service in half the processor time. */
-const compiled = join(installed, '.cache', 'node')
+const programs = fileURLToPath(new URL('../../node_modules/.bin', import.meta.url))
 
 /** Runs a command with `DATABASE_URL` of a throwaway cluster, or as it is when the caller named a database already. */
 const runWithPostgres = async ([command, ...args]: string[]) => {
@@ -26,8 +24,11 @@ const runWithPostgres = async ([command, ...args]: string[]) => {
 const run = (command: string, args: string[], url: string) =>
   new Promise<number>((resolve, reject) => {
     const keeper = openKeeper()
-    const env = {NODE_COMPILE_CACHE: compiled, ...process.env, DATABASE_URL: url, PATH: `${programs}${delimiter}${process.env.PATH}`}
-    const child = spawn(command, args, {stdio: 'inherit', env})
+    // For the hundreds of threads and processes of a test run: compiled once, the service loads in half the processor time.
+    const compiled = fs.mkdtempSync(join(os.tmpdir(), 'lading-compiled-'))
+    keeper.remove(compiled)
+    const PATH = `${programs}${delimiter}${process.env.PATH}`
+    const child = spawn(command, args, {stdio: 'inherit', env: {NODE_COMPILE_CACHE: compiled, ...process.env, DATABASE_URL: url, PATH}})
     if (child.pid) keeper.run(child.pid, ['SIGTERM', 'SIGKILL'])
     // At a terminal, Ctrl-C is sent to the whole group: told twice, a runner takes it for "at once".
     process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))

@@ -91,9 +91,7 @@ const run = async (path: string) => {
   return untilEnded(org.call, `${path}/runs/${started.run.id}`)
 }
 
-const seeds = [11, 12, 13, 14, 15, 16]
-
-for (const seed of seeds)
+for (const seed of [11, 12, 13])
   test.serial(`a clean check, then a run without a row refused or failed: seed ${seed}`, async t => {
     const [rows] = fc.sample(files(false, [40, 90]), {seed, numRuns: 1})
     const {path} = await prepareImport(org, {csv: csvOf(rows!, false), flow: {module: 'Orders', fields}})
@@ -105,9 +103,9 @@ for (const seed of seeds)
     t.like(counts.Orders, {created: rows!.length, failed: 0, refused: 0, skipped: 0})
   })
 
-for (const seed of seeds)
+for (const seed of [11, 12, 13, 14, 15, 16])
   test.serial(`the rows a check finds at fault are those that fail or are refused: seed ${seed}`, async t => {
-    for (const rows of fc.sample(files(true, [10, 20]), {seed, numRuns: 4})) {
+    for (const rows of fc.sample(files(true, [20, 40]), {seed, numRuns: 2})) {
       const csv = csvOf(rows, true)
       const {path} = await prepareImport(org, {csv, flow: {module: 'Orders', fields}})
       const {problems} = await checkImport(org, path)

@@ -33,7 +33,7 @@ const csvOf = (rows: number, prefix: string) => {
 
 const peakMb = async (pid: number) => Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 
-/** What is not given back yet is in these peaks too: they level off, which a third of a million rows has not quite done. */
+/** What is not given back yet is in these peaks too: they level off, which a quarter of a million rows has not quite done. */
 test('a file three times as long takes hardly more memory, and each of its rows is counted', async t => {
   const here = await world(t, {workers: ['discovery'], environment: {RATE_PER_BEARER: '0'}})
   const org = await openOrg(here)
@@ -41,7 +41,7 @@ test('a file three times as long takes hardly more memory, and each of its rows 
   t.teardown(() => endWorker(worker))
   await once(worker, 'spawn')
   const peaks: number[] = []
-  for (const rows of [100_000, 310_000]) {
+  for (const rows of [80_000, 240_000]) {
     const {path, source} = await prepareImport(org, {csv: csvOf(rows, `n${rows}`), flow})
     const {job, problems, checks} = await checkImport(org, path)
     peaks.push(await peakMb(worker.pid!))

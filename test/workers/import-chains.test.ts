@@ -120,6 +120,11 @@ test.serial('a lost create refused by the retry says that it may exist', async t
   t.like(finals.get(1), {outcome: 'refused', code: 'INVALID_DATA'})
   t.regex(finals.get(1).message, /may exist/)
   t.regex((await org.call('GET', `${path}/results.csv?run=${second.id}`)).text, /may exist/)
+  t.is(
+    (await org.call('GET', `${path}/failed.csv?run=${second.id}`)).text.trim(),
+    'name,number,city',
+    'imported again it might be there twice',
+  )
   t.is(second.rowsWritten, 0)
 })
 

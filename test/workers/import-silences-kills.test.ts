@@ -55,6 +55,7 @@ test.serial('workers killed with the answer lost, as they look for the records, 
   const workers = points.map(point => startWorker({FAULT_POINT: point, IMPORTS_PER_WORKER: '1'}))
   for (const [, signal] of await Promise.all(workers.map(worker => once(worker, 'exit')))) t.is(signal, 'SIGKILL')
   startWorker()
+  let all = 0
   for (const {end, company, prefix} of ends) {
     const {outcomes, log, run} = await end()
     t.deepEqual(outcomes, {created: 150})
@@ -64,9 +65,11 @@ test.serial('workers killed with the answer lost, as they look for the records, 
     const [found, sent] = ['MADE_EARLIER', 'made_after_no_answer'].map(
       word => log.filter(({code, outcome}) => code === word || outcome === word).length,
     )
-    t.true(found! >= 50)
+    t.true(lost > 0)
     t.is(found! + sent!, lost)
+    all += found!
   }
+  t.true(all >= 100)
 })
 
 test.serial("a dead worker's request that the CRM is still at work on is waited for", async t => {
@@ -94,13 +97,18 @@ test.serial('workers killed again and again, answers lost before and after: what
   for (const [seed, action] of faults.entries())
     here.crm.faults.add({match: {...creates, share: 0.15, seed}, times: 3, action: action as never})
   here.crm.faults.add({match: creates, times: 1_000, action: {type: 'slow', ms: 100, when: 'after'}})
-  const {runPath, path, end} = await begin(accountRows(300, 'J-'))
-  for (let kill = 1; kill <= 3; kill++) {
-    const worker = startWorker()
+  // It holds also where the CRM is only slow.
+  const hasty = {CRM_TIMEOUT_SECONDS: '0.4'}
+  const {runPath, path, end} = await begin(accountRows(200, 'J-'))
+  for (let kill = 1; kill <= 2; kill++) {
+    const worker = startWorker(hasty)
     await untilRun(org.call, runPath, run => run.state === 'ended' || run.progress.done >= kill * 75)
-    await endWorker(worker)
+    if (kill === 1) {
+      worker.kill('SIGTERM')
+      t.deepEqual(await once(worker, 'exit'), [0, null], 'one that is asked to leave waits for nobody')
+    } else await endWorker(worker)
   }
-  startWorker()
+  startWorker(hasty)
   const {finals, log, run} = await end()
   const results = parse((await org.call('GET', `${path}/results.csv?run=${run.id}`)).text, {columns: true}) as Record<string, string>[]
   const made = countBy(mine('J-'), record => String(record.Account_Name))
@@ -110,5 +118,5 @@ test.serial('workers killed again and again, answers lost before and after: what
     if (finals.get(at + 1).outcome === 'created') t.true(made[number!]! >= 1)
   }
   t.true(log.some(({outcome}) => outcome === 'unanswered'))
-  t.is(run.rowsWritten, 300)
+  t.is(run.rowsWritten, 200)
 })

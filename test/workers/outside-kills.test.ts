@@ -6,7 +6,7 @@ import {writeRecords} from '../../shared/jobs.ts'
 import {ok} from '../importing.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
-import {assertLedger, type Outside, openOutside, row, rowsOf} from '../writing.ts'
+import {assertLedger, nameless, type Outside, openOutside, row, rowsOf} from '../writing.ts'
 
 /** Worker processes that die, sleep and leave. One clock: the tests take turns. */
 const test = anyTest.serial as TestFn<Outside>
@@ -117,27 +117,77 @@ test('what waits in the queue when another run takes the import is not sent', as
   t.is(here.posts(), 0)
 })
 
-test('a worker that wakes after its batch was given up changes nothing', async t => {
+test('an answer that comes after its batch was given up takes the place of the guess', async t => {
   const here = t.context
   const run = await here.authorise(10)
   here.house.crm.faults.add({match: creates, action: {type: 'hold', when: 'after'}})
-  const write = await handIn(here, run, [row('z', null)])
-  const sleeper = start(here)
+  const write = await handIn(here, run, [row('z', null), nameless('y')])
+  const sleeper = start(here, {CRM_TIMEOUT_SECONDS: '60'})
   await until(
     () => here.house.crm.held(),
     held => held === 1,
   )
   sleeper.kill('SIGSTOP')
   start(here)
-  await here.house.ahead('20 seconds')
-  t.like((await write.done()).results, [{ok: false, crm: {unanswered: true}}])
+  await here.house.ahead('80 seconds')
+  t.like((await write.done()).results, [
+    {ok: false, crm: {unanswered: true}},
+    {ok: false, crm: {unanswered: true}},
+  ])
+  t.like(await assertLedger(here, run), {outcomes: {unanswered: 2}, run: {rowsWritten: 2}})
+  here.house.crm.release()
+  sleeper.kill('SIGCONT')
+  sleeper.kill('SIGTERM')
+  await once(sleeper, 'exit')
+  const [made] = here.held()
+  t.like((await write.look()).results, [
+    {ok: true, outcome: 'created', recordId: made!.id},
+    {ok: false, crm: {code: 'MANDATORY_NOT_FOUND', unanswered: false}},
+  ])
+  const {entries, outcomes, run: seen} = await assertLedger(here, run)
+  t.deepEqual(
+    entries.map(({rowKey, attempt, outcome}) => [rowKey, attempt, outcome]),
+    [
+      ['z', 1, 'unanswered'],
+      ['y', 1, 'unanswered'],
+      ['z', 1, 'created'],
+      ['y', 1, 'refused'],
+    ],
+  )
+  t.deepEqual([outcomes, seen.rowsWritten], [{created: 1, refused: 1}, 1])
+  t.like((await ok(here.create(run, [row('z', null)]), 200)).results, [{ok: true, outcome: 'inherited', recordId: made!.id}])
+})
+
+test('an answer that comes after its row was sent again changes nothing', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  here.house.crm.faults.add({match: creates, action: {type: 'hold', when: 'after'}})
+  const write = await handIn(here, run, [row('w', null)])
+  const sleeper = start(here, {CRM_TIMEOUT_SECONDS: '60'})
+  await until(
+    () => here.house.crm.held(),
+    held => held === 1,
+  )
+  sleeper.kill('SIGSTOP')
+  start(here)
+  await here.house.ahead('80 seconds')
+  await write.done()
+  const again = await handIn(here, run, [row('w', null)])
+  t.like((await again.done()).results, [{ok: true, outcome: 'created'}])
   here.house.crm.release()
   sleeper.kill('SIGCONT')
   sleeper.kill('SIGTERM')
   await once(sleeper, 'exit')
   t.like((await write.look()).results, [{ok: false, crm: {unanswered: true}}])
   const {entries} = await assertLedger(here, run)
-  t.is(entries.length, 1)
+  t.deepEqual(
+    entries.map(({attempt, outcome}) => [attempt, outcome]),
+    [
+      [1, 'unanswered'],
+      [2, 'created'],
+      [0, 'made_after_no_answer'],
+    ],
+  )
 })
 
 test('a worker asked to stop hears what it has sent to its end', async t => {

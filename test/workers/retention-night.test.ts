@@ -1,12 +1,13 @@
 import {randomUUID} from 'node:crypto'
 import {utimes} from 'node:fs/promises'
 import {join} from 'node:path'
+import {Readable} from 'node:stream'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {claimNight} from '../../sql/retention.ts'
 import {accountRows, accounts, ok, prepareImport, runImport} from '../importing.ts'
-import {archived, countAll, keysOf, openRetaining} from '../retaining.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining, setWindow} from '../retaining.ts'
 
 test('a storage that fails is told of and asked again the next night; nothing is lost track of', async t => {
   const {here, org, night, nights} = await openRetaining(t)
@@ -72,7 +73,7 @@ test('what is stored and named by nobody is removed after a day; what is not our
     await utimes(join(here.config.STORAGE_DIR, key), at, at)
   }
   const uuid = randomUUID()
-  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, `${org.org}/runs/run_gone/0-1-5-${uuid}.ndjson.gz`]
+  const dead = [`${org.org}/${importId}/src_died`, `${org.org}/imp_gone/src_x`, `${org.org}/runs/run_gone/0-1-${uuid}.ndjson.gz`]
   const newer = `${org.org}/runs/run_gone/sample-${uuid}.ndjson.gz`
   const left = ['org_of_another_house/imp_1/src_1', newer, `${org.org}/notes/mine.txt`, `${org.org}/${importId}/src_written_down`]
   for (const key of [...dead, ...left]) await put(key)
@@ -82,6 +83,57 @@ test('what is stored and named by nobody is removed after a day; what is not our
   await night()
   t.deepEqual((await keysOf(here)).toSorted(), before.filter(key => !dead.includes(key)).toSorted())
   t.like((await nights())[0].counts, {orphans: 3, orphanBytes: 12, foreignObjects: 1, objectsSeen: before.length})
+})
+
+test('nothing is removed for want of a name by an old build, an old copy of the database or a clock that is ahead', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const young = `${org.org}/${path.split('/').at(-1)}/src_young`
+  const list = async function* () {
+    yield* here.storage.list()
+    for (let n = 0; n <= 1_000; n++) yield {key: `${org.org}/imp_x/src_${n}`, modifiedAt: new Date(0), bytes: 1}
+  }
+  const old = `${org.org}/imp_x/src_old`
+  for (const key of [old, young]) await here.storage.put(key, Readable.from([Buffer.from('x')]))
+  await utimes(join(here.config.STORAGE_DIR, old), new Date(0), new Date(0))
+  const before = (await keysOf(here)).length
+  await here.ahead('5 days')
+  t.true(await night({storage: {...here.storage, list}}))
+  t.like((await nights())[0], {failures: 1, counts: {orphans: undefined}})
+  t.regex((await nights())[0].failed[0].message, /None was removed/)
+  await here.hot.query(`insert into migrations (name, sha256) values ('9999_of_a_newer_build', '')`)
+  await here.ahead('6 days')
+  t.true(await night())
+  t.like((await nights())[0], {failures: 0, counts: {objectsSeen: undefined}})
+  t.is((await keysOf(here)).length, before)
+  await here.hot.query(`delete from migrations where name = '9999_of_a_newer_build'`)
+  await here.ahead('7 days')
+  t.true(await night())
+  t.like((await nights())[0].counts, {orphans: 1})
+  t.false(await here.storage.exists(old))
+  t.true(await here.storage.exists(young))
+})
+
+test('a plan without a window keeps everything, and keeps no other org from its night', async t => {
+  const {here, org, night, nights} = await openRetaining(t)
+  const other = await openLasting(here, 'zoe@other.example')
+  await setWindow(here, other, 31)
+  const [kept, gone] = [
+    await prepareImport(org, {csv: accountRows(2), flow: accounts}),
+    await prepareImport(other, {csv: accountRows(2), flow: accounts}),
+  ]
+  for (const [at, days] of [0, null, -5].entries()) {
+    await here.hot.query(`update plan_versions set limits = limits || jsonb_build_object('historyDays', $1::int) where id = 'window.30'`, [
+      days,
+    ])
+    await here.ahead(`${40 + at} days`)
+    t.true(await night())
+    t.is((await here.hot.query('select from imports where expired_at is not null and org_id = $1', [org.org])).rowCount, 0)
+  }
+  t.like((await nights())[2], {failures: 0, counts: {importsExpired: 1}})
+  t.is((await ok(other.call('GET', gone.path), 200)).import.state, 'expired')
+  await here.hot.query(`update plan_versions set limits = limits || '{"historyDays": 30}' where id = 'window.30'`)
+  t.is((await ok(org.call('GET', kept.path), 200)).import.state, 'ready')
 })
 
 test('what schedules fired, whose jobs were whose and what was discovered long ago go too', async t => {
@@ -104,6 +156,11 @@ test('what schedules fired, whose jobs were whose and what was discovered long a
     from generate_series(0, 9) n`,
     [org.org],
   )
+  await here.hot.query(
+    `with j as (insert into jobs (id, org_id, queue) values (gen_random_uuid(), $1, 'run.import') returning id)
+    insert into runs (id, org_id, declared_rows, state, job_id) select 'run_long', $1, 1, 'paused', id from j`,
+    [org.org],
+  )
   await here.ahead('29 days')
   await ok(org.call('POST', `${path}/sources?name=other.csv`, accountRows(2, 'other-'), {'content-type': 'text/csv'}), 201)
   await night()
@@ -111,7 +168,7 @@ test('what schedules fired, whose jobs were whose and what was discovered long a
   await here.hot.query(`insert into crm_budgets (dc, crm_org_id, total, cap) values ('eu', 'nobody', 5, 5)`)
   await here.ahead('34 days 12 hours')
   await night()
-  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 5})
+  t.deepEqual(await countAll(here, ['firings', 'jobs']), {firings: 5, jobs: 1}, 'the job of a run under way is asked for still')
   t.deepEqual(await discoveries(), unnamed.slice(2))
   t.false((await here.hot.query('select dc from crm_budgets')).rows.some(({dc}) => dc === 'eu'))
   t.like((await nights())[0].counts, {firings: 5})

@@ -1,4 +1,5 @@
 import test, {type ExecutionContext} from 'ava'
+import {ours} from '../../workers/retention/objects.ts'
 import {accountRows, accounts, type Org, ok, prepareImport, readLog, runImport, untilEnded} from '../importing.ts'
 import {archived, countAll, keysOf, openLasting, openRetaining, refusal, setWindow} from '../retaining.ts'
 
@@ -46,7 +47,10 @@ test('an import past its window becomes a bare record, and is gone a window late
   t.is((await ok(org.call('GET', path), 200)).import.state, 'done')
   t.is((await readLog(org.call, `${path}/runs/${run.id}`)).length, 120)
 
-  const objects = (await keysOf(here)).length
+  const keys = await keysOf(here)
+  const objects = keys.length
+  for (const key of keys) t.regex(key, ours)
+  t.true(keys.some(key => key.includes('/plan-')))
   await here.ahead('31 days')
   t.true(await night())
   t.false(await night(), 'once a day')
@@ -131,6 +135,32 @@ test('a file that only an old run names goes with what that run kept', async t =
   t.true(files.includes(other.id))
 })
 
+test('whatever somebody does with an import begins its window anew', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const acts: Record<string, (path: string, source: string) => Promise<unknown>> = {
+    flows: (path, sourceId) => ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId, ...accounts}]), 200),
+    name: path => ok(org.call('PATCH', path, {name: 'Still needed'}), 200),
+    label: (path, id) => ok(org.call('PATCH', `${path}/sources/${id}`, {label: 'Still needed'}), 200),
+    check: path => ok(org.call('POST', `${path}/checks`, {}, {prefer: 'wait=30'}), 200),
+  }
+  const made: ({name: string} & Awaited<ReturnType<typeof prepareImport>>)[] = []
+  for (const name of [...Object.keys(acts), 'nothing'])
+    made.push({name, ...(await prepareImport(org, {csv: accountRows(2), flow: accounts}))})
+  await here.ahead('20 days')
+  for (const {name, path, source} of made) await acts[name]?.(path, source.id)
+  const states = async () => {
+    const states: Record<string, string> = {}
+    for (const {name, path} of made) states[name] = (await ok(org.call('GET', path), 200)).import.state
+    return states
+  }
+  await here.ahead('31 days')
+  await night()
+  t.deepEqual(await states(), {flows: 'ready', name: 'ready', label: 'ready', check: 'ready', nothing: 'expired'})
+  await here.ahead('51 days')
+  await night()
+  t.deepEqual(new Set(Object.values(await states())), new Set(['expired']))
+})
+
 test('a run under way keeps its import, however long it takes', async t => {
   const {here, org, night} = await openRetaining(t)
   const {path, run} = await runImport(org, {csv: accountRows(5), flow: accounts})
@@ -175,4 +205,23 @@ test('each org goes by its own plan', async t => {
     await night()
     t.is((await ok(patient.call('GET', long.path), 200)).import.state, state, ahead)
   }
+})
+
+test('a sandbox that is loosed from its production org keeps all it has for a while', async t => {
+  const {here, org, night} = await openRetaining(t)
+  const production = await openLasting(here, 'zoe@other.example')
+  await setWindow(here, production, 365)
+  await here.hot.query('update orgs set sandbox = true, sandbox_of = $2 where id = $1', [org.org, production.org])
+  const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const state = async () => (await ok(org.call('GET', path), 200)).import.state
+  await here.ahead('100 days')
+  await night()
+  t.is(await state(), 'ready')
+  await here.hot.query('delete from orgs where id = $1', [production.org])
+  await here.ahead('113 days')
+  await night()
+  t.is(await state(), 'ready')
+  await here.ahead('115 days')
+  await night()
+  t.is(await state(), 'expired')
 })

@@ -57,7 +57,7 @@ const plain = (value: unknown) => String(value).normalize('NFC').replace(/\r\n?/
 
 const areFolded: Comparison = (sent, read) => plain(sent).toLowerCase() === plain(read).toLowerCase()
 
-/** A list of records cuts rich text there, be it within a mark. Source: wire reference 3. */
+/** A list of records cuts rich text there, be it within a mark. Source: wire reference 5.1. */
 const richLength = 500
 /** Whatever is written in, the beginning tells: what is looked at has an end. */
 const longestLookedAt = 8 * richLength

@@ -16,7 +16,7 @@ export type Member = {
 /** How a row ends that is not sent. */
 export type End = {
   row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'notes'>
-  outcome: Extract<Outcome, 'failed' | 'skipped' | 'inherited'>
+  outcome: Extract<Outcome, 'failed' | 'skipped' | 'inherited' | 'unanswered'>
   recordId: string | null
   code: string | null
   message: string | null
@@ -75,7 +75,7 @@ const leaveAlone = (record: string, members: Member[]): Judged => {
   return {...judged, ends: [...judged.ends, ...ends]}
 }
 
-export type Why = {outcome: 'failed' | 'skipped'; code: string; message: string}
+export type Why = {outcome: 'failed' | 'skipped' | 'unanswered'; code: string; message: string}
 
 const torn = (meant: Member[]): Why | null => {
   const beyond = meant.find(({isIn}) => !isIn)
@@ -103,8 +103,11 @@ const tooMany: Why = {
 
 const endOf = (row: Row, {outcome, code, message}: Why): End => ({...bare(row), outcome, code, message, recordId: null, target: null})
 
-/** How rows end that were to be sent and cannot be. */
-export const endAll = (rows: Row[], why: Why): End[] => rows.map(row => endOf(row, why))
+/** How rows end that were to be sent and cannot be. Of what was sent before, and not answered, nobody can say that it failed. */
+export const endAll = (rows: Row[], why: Why): End[] =>
+  rows.map(row => endOf(row, row.attempt > 0 ? {...why, outcome: 'unanswered', message: `${SENT_BEFORE}: ${why.message}`} : why))
+
+const SENT_BEFORE = 'The rows were sent and not answered, so they may be there; they could not be sent again'
 
 const failureEnd = (failure: Failure): End => ({
   ...bare(failure),

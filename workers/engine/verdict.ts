@@ -1,5 +1,6 @@
 import type {RecordAnswer} from '../../shared/crm/crm.ts'
 import {type CrmProblem, errorsOf, sayProblem} from '../../shared/crm/error.ts'
+import {mayExist} from '../../shared/imports/row-result.ts'
 import {HOW} from '../../sql/chain-rows.ts'
 import {countAt, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
 import {sentDigestOf} from './digest.ts'
@@ -35,7 +36,7 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
     return 'replan'
   }
   const said = take ? `${sayRefusal(answer.crm)}. The record is not this row's to take: ${WHY[take.why]}` : sayRefusal(answer.crm)
-  const message = isLost(sent, row) && row.silences === 0 ? `${said}. ${MAYBE_TWICE}` : said
+  const message = isLost(sent, row) && row.silences === 0 ? `${plain(said, longestMessage - mayExist.length - 2)}. ${mayExist}` : said
   note(sent, row, 'refused', {recordId: op.target, code, message})
   if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
   close(sent, row)
@@ -47,8 +48,6 @@ export const takeCandidate = (kind: Way, {row}: Op, answer: RecordAnswer): strin
   kind === 'create' && (row.silences > 0 || row.lost) && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
 
 /** A refusal after silence proves nothing: whoever reads this run alone is told of what an earlier one did not hear. */
-const MAYBE_TWICE = 'A create of this row in an earlier run was never answered, so the record may exist already'
-
 const isLost = ({kind}: Sent, {lost}: Row) => kind === 'create' && lost
 
 const WHY = {
@@ -174,7 +173,7 @@ export const enter = (
     recordId,
     outcome: outcomeNo(outcome),
     code: code && plain(code, 100),
-    message: message && plain(message, 1_000),
+    message: message && plain(message, longestMessage),
   })
   // A row is counted by what was written with it.
   if (track.patching) return
@@ -191,6 +190,8 @@ const noteLookups = ({track, settled}: Parameters<typeof enter>[0], row: Pick<Ro
       ...{attempt: 0, outcome: outcomeNo('lookup'), ...said},
     })
 }
+
+const longestMessage = 1_000
 
 /** Postgres takes no NUL, and the CRM may say anything at any length. */
 const plain = (text: string, most: number) => text.replaceAll('\0', '\ufffd').slice(0, most)

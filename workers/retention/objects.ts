@@ -11,10 +11,10 @@ const mostFailures = 5
 const dayMs = 24 * 60 * 60 * 1000
 /** Longer than any upload takes: an S3 store dates an object by the beginning of its upload, which may go on for a day. */
 const youngDays = 3
-/** Uploads that died between storage and database are few. More than that is another deployment's storage, or an older copy of the database. */
+/** Uploads that died between storage and database are few. With more than that, the storage and the database are not of one deployment. */
 const mostOrphans = 1_000
 /** The keys this service makes, to the letter: a source's file, a segment of a run's records, a plan. Nothing else is touched. */
-const ours = /^org_\w+\/(imp_\w+\/src_\w+|runs\/run_\w+\/(plan|\d+-\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz)$/
+export const ours = /^org_\w+\/(imp_\w+\/src_\w+|runs\/run_\w+\/(plan|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz)$/
 
 /** Objects that nothing names any more. What cannot be removed stays written down, and is asked for again. */
 export const removeDoomed = async (retaining: Retaining) => {
@@ -82,7 +82,9 @@ export const removeOrphans = async (retaining: Retaining) => {
   for (const orphan of orphans) await removeOrphan(retaining, orphan)
 }
 
-const tooMany = `More than ${mostOrphans} stored objects of orgs of this database are named by none of its rows: it may be an older copy, or share the storage with another. None was removed: compare the two, and remove by hand what nobody needs`
+const tooMany =
+  `More than ${mostOrphans} stored objects of orgs of this database are named by none of its rows: it may be an older copy, or share the
+storage with another. None was removed: compare the two, and remove by hand what nobody needs`.replaceAll('\n', ' ')
 
 const judge = async ({db, log, tally}: Retaining, found: StoredObject[], before: number): Promise<StoredObject[]> => {
   const old = found.filter(({key, modifiedAt}) => ours.test(key) && modifiedAt.getTime() < before)

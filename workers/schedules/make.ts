@@ -4,7 +4,7 @@ import type {SourceEvidence} from '../../shared/sources/describe.ts'
 import {makeImport} from '../../shared/templates/apply.ts'
 import {addForSlot, cleanForSlot} from '../../shared/templates/fill.ts'
 import {documentOf, type Slot} from '../../shared/templates/template.ts'
-import {deleteUnused, type Firing, isUsed, setFiringImport} from '../../sql/firings.ts'
+import {deleteUnused, type Firing, setFiringImport} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
 import type {Schedule} from '../../sql/schedules.ts'
 import type {Source} from '../../sql/sources.ts'
@@ -35,11 +35,9 @@ export const clean = async (work: Work, place: {org: string; importId: string}, 
     if (filled.findIndex(other => other.sourceId === sourceId) === at) await cleanForSlot(work, {...place, sourceId}, slot)
 }
 
-/** What an attempt left that got no further, unless somebody has run it meanwhile. Its files first: an import names them. */
-export const discard = async ({db, storage}: Work, {org, importId}: {org: string; importId: string}) => {
-  if (await isUsed(db, {org, importId})) return
-  await storage.removeAll(`${org}/${importId}`)
-  await deleteUnused(db, {org, importId})
+/** What an attempt left that got no further, unless somebody has run it meanwhile. Files it names are written down for removal as it goes. */
+export const discard = async ({db, storage}: Pick<Work, 'db' | 'storage'>, place: {org: string; importId: string}) => {
+  if (await db.transaction(tx => deleteUnused(tx, place))) await storage.removeAll(`${place.org}/${place.importId}`)
 }
 
 const make = ({db}: Work, {firing, schedule, ground, fetched}: Given): Promise<Import & {org: string}> =>

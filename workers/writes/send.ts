@@ -7,7 +7,7 @@ import type {Slots} from '../../shared/crm/slots.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {endOutside, lockStanding, shutBy} from '../../shared/runs/outside.ts'
 import {type Admission, type AdmittedUnit, admitUnits, type Unit, type WriteKind} from '../../shared/writes/admit.ts'
-import {type End, settleBatch} from '../../shared/writes/settle.ts'
+import {type End, settleBatch, settleLate} from '../../shared/writes/settle.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, type Tx} from '../../sql/database.ts'
 import {findSecondsLeft, KINDS, listOutsideSends} from '../../sql/outside-ledger.ts'
@@ -167,7 +167,7 @@ export const notSent = (at: number, said: {code: string; error: string} & Record
   again: true,
 })
 
-/** Until its fate is known, at most until the batch counts as dead: then the sweep tells it. */
+/** Until its fate is known. Once the batch counts as dead the sweep tells it, and what comes after that is late. */
 const settle = async (
   work: Work,
   {write, module, flow, kind}: Sending,
@@ -184,13 +184,14 @@ const settle = async (
       attempts: rows.map(({attempt}) => attempt),
     },
     ...{targets: rows.map(({target}) => target), witness: rows.map(({witness}) => witness), fresh: rows.map(({fresh}) => fresh)},
+    patches: rows.map(({patch}) => patch),
   }
   for (let tried = 1; ; tried++) {
     try {
       return await work.db.transaction(async tx => {
         const run = await lockStanding(tx, write.org, write.runId)
         const secondsLeft = await findSecondsLeft(tx, {run: run.no, batch: batch!})
-        if (secondsLeft === null) return
+        if (secondsLeft === null) return void (await settleLate(tx, run, settled, ends, results))
         await settleBatch(tx, run, {...settled, secondsLeft}, ends, results)
         if (problem) await keepProblem(tx, {id: write.id, problem: {crm: problem.crm, renews: problem.renews}})
         atPoint('before_settle')

@@ -1,5 +1,6 @@
 import test from 'ava'
-import {dateFormatOf, isZone} from '../../../shared/flows/date-format.ts'
+import {isZone} from '../../../shared/expressions/zone-offset.ts'
+import {dateFormatOf} from '../../../shared/flows/date-format.ts'
 import {convert, type FieldShape, type Rules} from '../../../shared/flows/value.ts'
 
 const field = (type: string): FieldShape => ({apiName: 'F', type, length: null, picklist: []})

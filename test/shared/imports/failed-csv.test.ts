@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import {openCsv} from '../../../shared/imports/csv-file.ts'
 import {writeFailed} from '../../../shared/imports/failed-csv.ts'
 import type {Row} from '../../../shared/imports/row.ts'
-import type {OutcomeEntry, RowOutcome} from '../../../shared/imports/row-result.ts'
+import {mayExist, type OutcomeEntry, type RowOutcome} from '../../../shared/imports/row-result.ts'
 import {resolveReader, sampleBytes} from '../../../shared/imports/sniff.ts'
 import {collect, inPieces} from './chunks.ts'
 
@@ -33,6 +33,7 @@ test('the rows that failed are in it, and no others', async t => {
     'written and refused': [entry('created', {recordId: '3'}), entry('refused', {module: 'Deals'})],
     'refused and unanswered': [entry('refused'), entry('unanswered', {module: 'Deals'})],
     'refused after a silence': [entry('refused', {disclosed: true})],
+    'refused after a silence in an earlier run': [entry('refused', {message: `Not this. ${mayExist}`})],
     'written, its patch refused': [entry('created', {recordId: '4'}), entry('refused', {phase: 'patch', target: 'Manager'})],
   }
   const names = Object.keys(outcomes)

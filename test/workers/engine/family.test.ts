@@ -1,5 +1,5 @@
 import test from 'ava'
-import {judgeFamily, type Member} from '../../../workers/engine/family.ts'
+import {endAll, judgeFamily, type Member} from '../../../workers/engine/family.ts'
 import type {Failure, Row} from '../../../workers/engine/row.ts'
 
 const row = (number: number, more: Partial<Member> = {}): Member => ({
@@ -55,4 +55,17 @@ test('what is over is not said again', t => {
   const over = {isOver: true}
   t.deepEqual(judge(row(1, over), row(2, over), failure(3, {end: 'skipped', code: 'GUARDED'}, over)), {rows: [], ends: [], filtered: 0})
   t.deepEqual(judge(row(1, over), failure(2)).ends, [[2, 'failed', 'INVALID_VALUE']])
+})
+
+test('rows that were sent and not answered are not said to have failed', t => {
+  const rows = [0, 1].map(attempt => ({...(row(1).composed as Row), attempt}))
+  const ends = endAll(rows, {outcome: 'failed', code: 'BATCH_SIZE', message: 'Too many'})
+  t.deepEqual(
+    ends.map(({outcome, code}) => [outcome, code]),
+    [
+      ['failed', 'BATCH_SIZE'],
+      ['unanswered', 'BATCH_SIZE'],
+    ],
+  )
+  t.regex(ends[1]!.message!, /may be there.*Too many$/)
 })

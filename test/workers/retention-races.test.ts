@@ -1,0 +1,128 @@
+import {Readable} from 'node:stream'
+import test from 'ava'
+import {sql, type Tx} from '../../sql/database.ts'
+import {lockImport} from '../../sql/imports.ts'
+import {insertHead} from '../../sql/run-heads.ts'
+import {insertRun} from '../../sql/runs.ts'
+import {archiveAll, keepUp} from '../../workers/archive.ts'
+import {deleteRunsOfNone, emptyRuns} from '../../workers/retention/empty.ts'
+import {openLogged} from '../../workers/retention/tally.ts'
+import {removeDeleted} from '../../workers/retention.ts'
+import {discard} from '../../workers/schedules/make.ts'
+import {accountRows, accounts, ok, prepareImport, readLog, runImport} from '../importing.ts'
+import {archived, countAll, keysOf, openLasting, openRetaining} from '../retaining.ts'
+import {until} from '../until.ts'
+import {type World, world} from '../world.ts'
+
+const drain = new AbortController().signal
+
+/** What somebody else does at the same time: `act` begins when they hold what they hold, and they are done once it waits, or is over. */
+const meanwhile = async ({db, hot}: World, theirs: (tx: Tx) => Promise<unknown>, act: () => Promise<unknown>) => {
+  const begun = Promise.withResolvers<void>()
+  const state = {over: false}
+  const acting = begun.promise.then(act).finally(() => {
+    state.over = true
+  })
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await db.transaction(async tx => {
+    await theirs(tx)
+    begun.resolve()
+    await until(async () => state.over || (await hot.query(waiting)).rowCount! > 0, Boolean)
+  })
+  await acting
+}
+
+test('a run that is being begun is not deleted as one that nobody began', async t => {
+  const {here, org} = await openRetaining(t)
+  const authorise = async () => (await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 5}), 200)).runId
+  const [begun, never] = [await authorise(), await authorise()]
+  await here.ahead('61 days')
+  await here.hot.query(`update runs set state = 'authorised', ended_at = null`)
+  const retaining = {...here.tools, drain, tally: openLogged(here.tools)}
+  await meanwhile(
+    here,
+    tx => tx.query(sql.unsafe`update runs set state = 'writing', engine = 'outside' where id = ${begun}`),
+    () => deleteRunsOfNone(retaining, {id: org.org, days: 30}),
+  )
+  t.deepEqual((await here.hot.query('select id from runs')).rows, [{id: begun}], never)
+})
+
+test('an import of a firing that somebody is about to run is not cleared away, and neither is its file', async t => {
+  const {here, org} = await openRetaining(t)
+  const {path} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const place = {org: org.org, importId: path.split('/').at(-1)!}
+  await meanwhile(
+    here,
+    async tx => {
+      const {no} = (await lockImport(tx, {org: place.org, id: place.importId}))!
+      const run = await insertRun(tx, {id: 'run_meanwhile', org: org.org, person: null, connector: null, importNo: no, declaredRows: 2})
+      await insertHead(tx, {run, rowsLimit: 2, limitBy: 'declaration'})
+    },
+    () => discard(here.tools, place),
+  )
+  t.is((await ok(org.call('GET', path), 200)).import.sources.length, 1)
+  t.is((await keysOf(here)).length, 1)
+  await here.hot.query('delete from runs')
+  await discard(here.tools, place)
+  t.deepEqual([(await here.hot.query('select from imports')).rowCount, await keysOf(here)], [0, []])
+})
+
+test('what a person deletes takes nothing else with it, whatever the window has become', async t => {
+  const {here, org} = await openRetaining(t)
+  const [bare, gone] = [
+    await prepareImport(org, {csv: accountRows(2), flow: accounts}),
+    await prepareImport(org, {csv: accountRows(2), flow: accounts}),
+  ]
+  await here.hot.query(
+    `update imports set state = 'expired', expired_at = lading_now() - interval '40 days', emptied = true where id = $1`,
+    [bare.path.split('/').at(-1)],
+  )
+  await here.hot.query('update orgs set plan_anchor = lading_now()')
+  await ok(org.call('DELETE', gone.path), 200)
+  await removeDeleted({...here.tools, drain})
+  t.is((await ok(org.call('GET', bare.path), 200)).import.state, 'expired', 'its plan has just become smaller')
+  t.is((await here.hot.query('select from imports')).rowCount, 1)
+})
+
+test('a run of which another process is deleting the rows is not done with before they are gone', async t => {
+  const {here, org} = await openRetaining(t)
+  const {run} = await runImport(org, {csv: accountRows(2), flow: accounts})
+  await archived(here)
+  await here.hot.query(
+    `insert into run_log (run_no, seq, row_key, module_no, phase, attempt, outcome) select run_no, n, n, 1, 0, 1, 0 from runs, generate_series(1, 10050) n`,
+  )
+  await here.hot.query('update runs set expired_at = lading_now()')
+  const retaining = {...here.tools, drain, tally: openLogged(here.tools)}
+  await meanwhile(
+    here,
+    tx => tx.query(sql.unsafe`delete from run_log where ctid = any(array(select ctid from run_log limit 10000))`),
+    () => emptyRuns(retaining, {id: org.org}),
+  )
+  const left = async () =>
+    (await here.hot.query('select emptied, (select count(*) from run_log) as rows from runs where id = $1', [run.id])).rows[0]
+  t.like(await left(), {emptied: false, rows: 50})
+  await emptyRuns(retaining, {id: org.org})
+  t.like(await left(), {emptied: true, rows: 0})
+})
+
+test('an object given up while it was being stored is never named: its records are moved once more', async t => {
+  const here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '1'}})
+  const org = await openLasting(here)
+  const {path, run} = await runImport(org, {csv: accountRows(20), flow: accounts})
+  const before = await readLog(org.call, `${path}/runs/${run.id}`)
+  // It has been read back, and is about to be named, when a clock that leaps ahead makes it a day old.
+  const read: typeof here.storage.read = async key => {
+    const bytes = await (await here.storage.read(key)).toArray()
+    await here.ahead('2 days')
+    await keepUp({...here.tools, drain})
+    return Readable.from(bytes)
+  }
+  await archiveAll({...here.tools, drain, storage: {...here.storage, read}})
+  t.deepEqual(await countAll(here, ['segments']), {})
+  await here.hot.query('update runs set archive_after = null')
+  await archiveAll({...here.tools, drain})
+  await archived(here)
+  await here.ahead('4 days')
+  await keepUp({...here.tools, drain})
+  t.deepEqual(await readLog(org.call, `${path}/runs/${run.id}`), before)
+})
