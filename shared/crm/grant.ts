@@ -46,8 +46,6 @@ export type Grants = {
 
 export type Access = {token: string; minted: boolean}
 type Held = Access & {renewAt: number; endsAt: number}
-/** A token the CRM would not take while it throttles renewals: until then none is asked for. */
-type Dead = {token: string; until: number}
 type Tools = CrmTools & {client: Client}
 
 /**
@@ -60,35 +58,34 @@ type Tools = CrmTools & {client: Client}
  */
 export const openGrants = (tools: Tools): Grants => {
   const held = new Map<string, Held>()
-  const throttledDead = new Map<string, Dead>()
+  /** Tokens the CRM would not take while renewals were throttled: they are not sent again, and none is asked for until that ends. */
+  const dead = new Map<string, string>()
   const renewing = new Map<string, Promise<Held>>()
   const gates = new Map<string, ReturnType<typeof openGate>>()
 
-  const mintUnlessThrottled = async (granted: Granted, dead: string | undefined) => {
+  const mintUnlessThrottled = async (granted: Granted, refused: string | undefined) => {
     const {connector} = granted
-    const until = throttledDead.get(connector)?.until ?? 0
-    const keep = (end: number) => dead !== undefined && throttledDead.set(connector, {token: dead, until: end})
-    const leftMs = until - performance.now()
-    if (leftMs > 0) {
-      keep(until)
-      throw throttled(Math.ceil(leftMs / 1000))
+    if (dead.has(connector)) {
+      if (refused !== undefined) dead.set(connector, refused)
+      const waitSeconds = await readMintWait(tools.db, {connector, ...mints})
+      if (waitSeconds > 1) throw throttled(waitSeconds)
     }
-    return mint(tools, granted, dead).catch(error => {
-      if (isThrottled(error)) keep(performance.now() + Number(error.extra.retryAfterMs))
+    return mint(tools, granted, refused).catch(error => {
+      if (refused !== undefined && isThrottled(error)) dead.set(connector, refused)
       throw error
     })
   }
 
-  const renew = async (granted: Granted, dead: string | undefined) => {
+  const renew = async (granted: Granted, refused: string | undefined) => {
     const {connector, hosts} = granted
     const gate = gates.get(hosts.dc) ?? openGate(renewalsAtOnce)
     gates.set(hosts.dc, gate)
     let old: Held | null = null
     try {
-      old = readHeld(tools, connector, await findGrant(tools.db, connector), dead)
-      const fresh = old && isFresh(old) ? old : await gate(() => mintUnlessThrottled(granted, dead))
+      old = readHeld(tools, connector, await findGrant(tools.db, connector), refused)
+      const fresh = old && isFresh(old) ? old : await gate(() => mintUnlessThrottled(granted, refused))
       held.set(connector, {...fresh, minted: false})
-      throttledDead.delete(connector)
+      dead.delete(connector)
       return fresh
     } catch (error) {
       held.delete(connector)
@@ -99,18 +96,18 @@ export const openGrants = (tools: Tools): Grants => {
     }
   }
 
-  const look = (granted: Granted, dead?: string): Held | Promise<Held> => {
+  const look = (granted: Granted, refused?: string): Held | Promise<Held> => {
     const kept = held.get(granted.connector)
-    if (kept && kept.token !== dead && isFresh(kept)) return kept
-    const key = `${granted.connector} ${dead ?? ''}`
-    const flight = renewing.get(key) ?? renew(granted, dead).finally(() => renewing.delete(key))
+    if (kept && kept.token !== refused && isFresh(kept)) return kept
+    const key = `${granted.connector} ${refused ?? ''}`
+    const flight = renewing.get(key) ?? renew(granted, refused).finally(() => renewing.delete(key))
     renewing.set(key, flight)
     return flight
   }
   return {
     forget: connector => held.delete(connector),
-    token: async granted => (await look(granted, throttledDead.get(granted.connector)?.token)).token,
-    replace: async (granted, dead) => look(granted, dead),
+    token: async granted => (await look(granted, dead.get(granted.connector))).token,
+    replace: async (granted, refused) => look(granted, refused),
   }
 }
 

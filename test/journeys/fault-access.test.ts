@@ -35,9 +35,7 @@ const assertAccess = async (t: ExecutionContext<any>, {ended, there, minted = 0,
   arm(asRow, request)
   for (const action of there) world.crm.faults.add({match: {path: '/oauth/v2/token'}, action: action as never})
   const answer = await ask(request)
-  // A replacement goes on with its other parent where the CRM itself has answered of the first, and renews for it.
-  const goesOn = place.door === 'rowsRead' && row.all !== undefined && 'relayed' in row.all
-  if (!goesOn) t.is(world.crm.journal({path: '/oauth/v2/token'}).length, renewals, `${place.door}: tokens asked for`)
+  t.is(world.crm.journal({path: '/oauth/v2/token'}).length, renewals, `${place.door}: tokens asked for`)
   await assertSeen(t, asRow, [request], [answer])
   await assertKept(t, request, !(row.all && 'refused' in row.all && row.all.ends))
 }

@@ -86,7 +86,7 @@ const tell = (item: Item, door: Door, n: number, seen: Seen): Told => {
 
 const duplicateIn = (details: any): string => (details.errors?.[0].details ?? details).duplicate_record.id
 
-/** Of rows that could not be read nothing was sent, and the other parent goes on, unless the day is spent or it meets the same. */
+/** Of rows that could not be read nothing was sent, and the other parent goes on, unless the day is spent, renewals are throttled or it meets the same. */
 const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row, seen: Seen): Verdict => {
   const other = tell('done', 'rows', 1, seen)
   if ('items' in expected) return apart([tell(expected.items[0], 'rows', 0, seen), other])
@@ -94,8 +94,11 @@ const readRowsAt = (expected: Exclude<Expected, {refused: string}>, {lasts}: Row
     const crm = fill(expected.relayed, seen, n)
     return {item: {error: true, code: undefined, written: false, crm}, end: {was: 'unsent'}}
   }
+  const {status, code} = expected.relayed
+  // The renewal was throttled: the dead token is not sent again.
+  if (status === 401 && code === 'TOO_MANY_REQUESTS') return apart([unread(0), unsent('CONNECTION_THROTTLED')])
   if (lasts) return apart([unread(0), unread(1)])
-  return apart([unread(0), isSpent(expected) && expected.relayed.status === 429 ? unsent('DAILY_ALLOWANCE_SPENT') : other])
+  return apart([unread(0), isSpent(expected) && status === 429 ? unsent('DAILY_ALLOWANCE_SPENT') : other])
 }
 
 const unsent = (code: string): Told => ({item: {error: true, code, written: false}, end: {was: 'unsent'}})
