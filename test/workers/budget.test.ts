@@ -71,15 +71,15 @@ const watchHeld = () => {
 
 test.serial('two processes share one org: never more in flight than its budget, none refused, and neither starves', async t => {
   here.crm.setConcurrency('example', slots)
-  here.crm.setSwitches({latencyMs: 100})
+  here.crm.setSwitches({latencyMs: 300})
   here.crm.clearJournal()
   const stopWatching = watchHeld()
-  const runs = [await begin('S1-', 1_500), await begin('S2-', 1_500)]
+  const runs = [await begin('S1-', 3_000), await begin('S2-', 3_000)]
   const alone = {IMPORTS_PER_WORKER: '1'}
   work(alone)
   work(alone)
   await until(readHeld, held => held.holders === 2 && held.got === slots)
-  for (const {end} of runs) t.deepEqual((await end()).outcomes, {created: 1_500})
+  for (const {end} of runs) t.deepEqual((await end()).outcomes, {created: 3_000})
   t.is(await stopWatching(), slots)
   t.is(here.crm.inFlightPeak('example'), slots)
   t.is(refused(), 0)
