@@ -13,7 +13,14 @@ export const openNoticing = async (house: World) => {
   const addEndpoint = async (url: string, more: object = {}) => ok(call('POST', `/orgs/${org}/webhooks`, {url, ...more}), 201)
   const say = (kind: Kind = 'schedule.failed', {schedule = null, about = {}}: {schedule?: string | null; about?: object} = {}) =>
     house.db.transaction(tx => announce(tx, {org, kind, schedule, about: about as never}))
-  return {org, call, person, addEndpoint, say, deliveries: () => listAll(house, org)}
+  const waiting = 'select count(*)::int as count from notices where org_id = $1 and expanded_at is null'
+  /** Until whom each notice so far is for has been settled. */
+  const untilHandedOut = () =>
+    until(
+      async () => (await house.hot.query(waiting, [org])).rows[0].count,
+      count => count === 0,
+    )
+  return {org, call, person, addEndpoint, say, untilHandedOut, deliveries: () => listAll(house, org)}
 }
 
 const Row = z.object({

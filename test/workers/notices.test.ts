@@ -225,6 +225,7 @@ test('410 switches an endpoint off at once: nothing more is sent, and the admini
   t.like(await house.as(token)('POST', `${of}/test`, {}), {status: 409, body: {code: 'ENDPOINT_DISABLED'}})
   const before = receiver.at('/gone').length
   await org.say()
+  await org.untilHandedOut()
   receiver.behave('/gone', {status: 200})
   t.like(await ok(house.as(token)('PATCH', of, {enabled: true}), 200), {webhook: {enabled: true, disabledReason: null, failingSince: null}})
   const {delivery} = await ok(house.as(token)('POST', `${of}/test`, {}), 202)
