@@ -21,5 +21,27 @@ export const readCursor = (ring: KeyRing, of: string, cursor: string | undefined
   return JSON.parse(Buffer.from(body, 'base64url').toString())
 }
 
+type Asked = {limit: number; cursor?: string | undefined}
+type Paged<Row, Place> = {
+  /** `String` or `Number`: what a place is. */
+  as(place: string | number): Place
+  /** What comes after the place, of the whole list where it is null. */
+  read(asked: {place: Place | null; limit: number}): Promise<readonly Row[]>
+  placeOf(row: Row): Place
+}
+
+/** A page of the list named by `of`, and the cursor of the next where there is more. Throws INVALID_CURSOR. */
+export const readPage = async <Row, Place extends string | number>(
+  ring: KeyRing,
+  of: string,
+  {limit, cursor}: Asked,
+  {as, read, placeOf}: Paged<Row, Place>,
+): Promise<{page: Row[]; nextCursor: string | null}> => {
+  const place = readCursor(ring, of, cursor)
+  const found = await read({place: place === null ? null : as(place), limit: limit + 1})
+  const page = found.slice(0, limit)
+  return {page, nextCursor: found.length > limit ? writeCursor(ring, of, placeOf(page.at(-1)!)) : null}
+}
+
 const sign = ({key}: KeyRing[number], of: string, body: string) =>
   createHmac('sha256', key).update(`${of}\n${body}`).digest('base64url').slice(0, 22)

@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
+import {readPage} from '../../shared/cursor.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Flows, findIssues} from '../../shared/flows/flow.ts'
 import {isAtLeast} from '../../shared/people/roles.ts'
@@ -65,15 +65,13 @@ export default [
     access: {role: 'operator'},
     params: z.object({org: z.string()}),
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()}),
-    async handle({db, config, caller: {org}, query: {limit, cursor}}) {
-      const list = `imports ${org}`
-      const before = readCursor(config.SECRETS_KEYS, list, cursor)
-      const page = await listImports(db, {org, before: before === null ? null : String(before), limit: limit + 1})
-      const last = page.length > limit ? page[limit - 1] : undefined
-      return {
-        imports: page.slice(0, limit).map(found => describeImport(found)),
-        nextCursor: last ? writeCursor(config.SECRETS_KEYS, list, last.id) : null,
-      }
+    async handle({db, config, caller: {org}, query}) {
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `imports ${org}`, query, {
+        as: String,
+        read: ({place: before, limit}) => listImports(db, {org, before, limit}),
+        placeOf: ({id}) => id,
+      })
+      return {imports: page.map(found => describeImport(found)), nextCursor}
     },
   }),
   route({

@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
+import {readPage} from '../../shared/cursor.ts'
 import {describeLibrary, PublishedLibrary, readLibrary} from '../../shared/libraries/library.ts'
 import {listLibraries} from '../../shared/libraries/list.ts'
 import {moveLibrary} from '../../shared/libraries/management.ts'
@@ -62,13 +62,14 @@ export default [
     access: {role: 'operator'},
     params: OfLibrary,
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()}),
-    async handle({db, config, caller: {org}, params: {namespace}, query: {limit, cursor}}) {
-      const {id} = await readLibrary(db, {org, namespace})
-      const list = `versions ${id}`
-      const before = readCursor(config.SECRETS_KEYS, list, cursor)
-      const page = await listVersions(db, {library: id, before: before === null ? null : Number(before), limit: limit + 1})
-      const last = page.length > limit ? page[limit - 1] : undefined
-      return {versions: page.slice(0, limit), nextCursor: last ? writeCursor(config.SECRETS_KEYS, list, last.versionNumber) : null}
+    async handle({db, config, caller: {org}, params: {namespace}, query}) {
+      const {id: library} = await readLibrary(db, {org, namespace})
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `versions ${library}`, query, {
+        as: Number,
+        read: ({place: before, limit}) => listVersions(db, {library, before, limit}),
+        placeOf: ({versionNumber}) => versionNumber,
+      })
+      return {versions: page, nextCursor}
     },
   }),
 

@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
+import {readPage} from '../../shared/cursor.ts'
 import {fireSchedule} from '../../shared/jobs.ts'
 import {tagOf} from '../../shared/registry/version.ts'
 import {fireNow} from '../../shared/schedules/fire.ts'
@@ -36,14 +36,14 @@ export default [
     access: {role: 'builder'},
     params: OfTemplate,
     query: Page,
-    async handle({db, config, caller, params: {id}, query: {limit, cursor}}) {
+    async handle({db, config, caller, params: {id: template}, query}) {
       const {org} = caller
-      await findVisible(db, {...askerOf(caller), id})
-      const list = `schedules ${id}`
-      const after = readCursor(config.SECRETS_KEYS, list, cursor)
-      const found = await listSchedules(db, {org, template: id, after: after === null ? null : String(after), limit: limit + 1})
-      const page = found.slice(0, limit)
-      const nextCursor = found.length > limit ? writeCursor(config.SECRETS_KEYS, list, page.at(-1)!.id) : null
+      await findVisible(db, {...askerOf(caller), id: template})
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `schedules ${template}`, query, {
+        as: String,
+        read: ({place: after, limit}) => listSchedules(db, {org, template, after, limit}),
+        placeOf: ({id}) => id,
+      })
       return {schedules: await describeSchedules(db, page), nextCursor}
     },
   }),
@@ -121,13 +121,13 @@ export default [
     access: {role: 'builder'},
     params: OfSchedule,
     query: Page,
-    async handle({db, config, caller, params, query: {limit, cursor}}) {
-      const schedule = await findOwnSchedule(db, named(caller, params))
-      const list = `firings ${schedule.id}`
-      const before = readCursor(config.SECRETS_KEYS, list, cursor)
-      const found = await listFirings(db, {schedule: schedule.id, before: before === null ? null : String(before), limit: limit + 1})
-      const page = found.slice(0, limit)
-      const nextCursor = found.length > limit ? writeCursor(config.SECRETS_KEYS, list, page.at(-1)!.id) : null
+    async handle({db, config, caller, params, query}) {
+      const {id: schedule} = await findOwnSchedule(db, named(caller, params))
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `firings ${schedule}`, query, {
+        as: String,
+        read: ({place: before, limit}) => listFirings(db, {schedule, before, limit}),
+        placeOf: ({id}) => id,
+      })
       return {firings: page.map(describeFiring), nextCursor}
     },
   }),

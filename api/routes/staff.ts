@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
+import {readPage} from '../../shared/cursor.ts'
 import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
 import {addStaff, listStaffMembers, removeStaff} from '../../shared/people/staff.ts'
 import {listPeopleAt} from '../../sql/people.ts'
@@ -53,12 +53,13 @@ export default [
     path: '/staff/actions',
     access: {backoffice: true},
     query: z.object({org: z.string().optional(), limit: limitOf({usual: 50, most: 500}), cursor: z.string().optional()}),
-    async handle({db, config, query: {org = null, limit, cursor}}) {
-      const list = `staff actions ${org ?? ''}`
-      const before = readCursor(config.SECRETS_KEYS, list, cursor)
-      const page = await listStaffActions(db, {org, before: before === null ? null : String(before), limit: limit + 1})
-      const last = page.length > limit ? page[limit - 1] : undefined
-      return {actions: page.slice(0, limit), nextCursor: last ? writeCursor(config.SECRETS_KEYS, list, last.id) : null}
+    async handle({db, config, query: {org = null, ...asked}}) {
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `staff actions ${org ?? ''}`, asked, {
+        as: String,
+        read: ({place: before, limit}) => listStaffActions(db, {org, before, limit}),
+        placeOf: ({id}) => id,
+      })
+      return {actions: page, nextCursor}
     },
   }),
 ]

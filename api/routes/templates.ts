@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
+import {readPage} from '../../shared/cursor.ts'
 import type {Role} from '../../shared/people/roles.ts'
 import {tagOf} from '../../shared/registry/version.ts'
 import {checkTemplate} from '../../shared/templates/check.ts'
@@ -46,16 +46,14 @@ export default [
     path: '/orgs/:org/templates',
     access: {role: 'operator'},
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()}),
-    async handle({db, config, caller, query: {limit, cursor}}) {
+    async handle({db, config, caller, query}) {
       const asker = askerOf(caller)
-      const list = `templates ${caller.org}`
-      const before = readCursor(config.SECRETS_KEYS, list, cursor)
-      const page = await listTemplates(db, {...viewerOf(asker), before: before === null ? null : String(before), limit: limit + 1})
-      const last = page.length > limit ? page[limit - 1] : undefined
-      return {
-        templates: page.slice(0, limit).map(template => outlineTemplate(template, asker)),
-        nextCursor: last ? writeCursor(config.SECRETS_KEYS, list, last.id) : null,
-      }
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `templates ${caller.org}`, query, {
+        as: String,
+        read: ({place: before, limit}) => listTemplates(db, {...viewerOf(asker), before, limit}),
+        placeOf: ({id}) => id,
+      })
+      return {templates: page.map(template => outlineTemplate(template, asker)), nextCursor}
     },
   }),
   route({

@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {readCursor, writeCursor} from '../../shared/cursor.ts'
+import {readPage} from '../../shared/cursor.ts'
 import {
   addEndpoint,
   changeEndpoint,
@@ -83,13 +83,14 @@ export default [
     access: {role: 'admin'},
     params,
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()}),
-    async handle({db, config, caller: {org}, params: {id}, query: {limit, cursor}}) {
+    async handle({db, config, caller: {org}, params: {id}, query}) {
       const {id: endpoint} = await findOwn(db, {org, id})
-      const list = `deliveries ${endpoint}`
-      const before = readCursor(config.SECRETS_KEYS, list, cursor)
-      const page = await listDeliveries(db, {org, endpoint, before: before === null ? null : String(before), limit: limit + 1})
-      const last = page.length > limit ? page[limit - 1] : undefined
-      return {deliveries: page.slice(0, limit), nextCursor: last ? writeCursor(config.SECRETS_KEYS, list, last.id) : null}
+      const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `deliveries ${endpoint}`, query, {
+        as: String,
+        read: ({place: before, limit}) => listDeliveries(db, {org, endpoint, before, limit}),
+        placeOf: ({id}) => id,
+      })
+      return {deliveries: page, nextCursor}
     },
   }),
   route({

@@ -1,39 +1,23 @@
-import type {Pool} from '../../sql/database.ts'
 import {isLockTimeout, keepSealed, listSealedElse, lockGrant} from '../../sql/grants.ts'
-import type {Log} from '../log.ts'
-import {isOutdated, type KeyRing, sealedUnder} from '../secrets.ts'
+import {type ResealTools, resealEach} from '../resealing.ts'
+import {isOutdated} from '../secrets.ts'
 import {openAccess, openRefresh, sealAccess, sealRefresh} from './sealed.ts'
 
-const perLook = 200
 /** Longer than a renewal holds the grant. */
 const waitSeconds = 12
 
-type Tools = {db: Pool; ring: KeyRing; log: Log}
+/** Every grant, each in a short transaction of its own that waits for a renewal under way and so loses none. */
+export const resealGrants = resealEach({
+  what: 'connector',
+  list: listSealedElse,
+  idOf: connector => connector,
+  reseal: (tools, connector) => resealOne(tools, connector).catch(error => Promise.reject(told(error))),
+})
 
-/**
- * Seals every grant and secret again under the first key of the ring, each in a short transaction of its own that waits for a renewal
- * under way and so loses none. What cannot be opened, or is held too long, remains as it is. Safe to run twice, and beside the service.
- */
-export const resealGrants = async ({db, ring, log}: Tools): Promise<{resealed: number; remaining: number}> => {
-  const start = sealedUnder(ring)
-  let resealed = 0
-  for (let after = ''; ; ) {
-    const connectors = await listSealedElse(db, {start, after, limit: perLook})
-    for (const connector of connectors) {
-      try {
-        if (await resealOne({db, ring}, connector)) resealed++
-      } catch (error) {
-        log.warn({connector, why: isLockTimeout(error) ? 'It is being renewed: run this again' : String(error)}, 'not sealed again')
-      }
-    }
-    if (connectors.length < perLook) break
-    after = connectors.at(-1)!
-  }
-  return {resealed, remaining: (await listSealedElse(db, {start, after: '', limit: 1_000_000})).length}
-}
+const told = (error: unknown) => (isLockTimeout(error) ? new Error('It is being renewed: run this again', {cause: error}) : error)
 
 /** False where somebody was faster, or forgot it. */
-const resealOne = ({db, ring}: Omit<Tools, 'log'>, connector: string): Promise<boolean> =>
+const resealOne = ({db, ring}: ResealTools, connector: string): Promise<boolean> =>
   db.transaction(async tx => {
     const grant = await lockGrant(tx, {connector, waitSeconds})
     if (!grant) return false
