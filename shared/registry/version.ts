@@ -38,6 +38,14 @@ export const holdVersion = async (tx: Tx, org: string, condition: Condition = nu
   return version
 }
 
+const CONFLICTS = {template: 'TEMPLATE_CONFLICT', schedule: 'SCHEDULE_CONFLICT', import: 'IMPORT_CONFLICT'} as const
+
+/** The same for what has a version of its own, once its row is held. */
+export const assertVersion = (what: keyof typeof CONFLICTS, {version}: {version: number}, condition: Condition) => {
+  if (condition !== null && condition !== version)
+    throw new Refusal(CONFLICTS[what], `The ${what} is at version ${version} by now: read it again and decide anew`, {version})
+}
+
 /** The next version, for whoever changed what `config/resolved` answers, in the transaction that changes it. */
 export const raiseVersion = (tx: Tx, org: string): Promise<number> => raiseRegistryVersion(tx, org)
 

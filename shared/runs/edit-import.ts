@@ -3,7 +3,7 @@ import {expireImport} from '../../sql/expiry.ts'
 import {type Import, lockImport, setImportName} from '../../sql/imports.ts'
 import {findRehearsal} from '../../sql/runs.ts'
 import {Refusal} from '../errors.ts'
-import type {Condition} from '../registry/version.ts'
+import {assertVersion, type Condition} from '../registry/version.ts'
 import {freeImport} from './outside.ts'
 
 type Named = {org: string; id: string}
@@ -12,10 +12,7 @@ type Named = {org: string; id: string}
 export const renameImport = (db: Pool, named: Named, {name, condition}: {name: string; condition: Condition}): Promise<Import> =>
   db.transaction(async tx => {
     const found = await lock(tx, named)
-    if (condition !== null && condition !== found.version)
-      throw new Refusal('IMPORT_CONFLICT', `The import is at version ${found.version} by now: read it again and decide anew`, {
-        version: found.version,
-      })
+    assertVersion('import', found, condition)
     return setImportName(tx, {no: found.no, name})
   })
 

@@ -7,7 +7,6 @@ import {Refusal} from '../errors.ts'
 import {FileSource, openSource, SourceChange} from '../fetch-source.ts'
 import {Notify, readNotify} from '../notices/notify.ts'
 import type {Role} from '../people/roles.ts'
-import type {Condition} from '../registry/version.ts'
 import {findVisible} from '../templates/find.ts'
 import {preview} from './cron.ts'
 
@@ -50,11 +49,6 @@ export const noSchedule = (): never => {
 /** With what lets one in. */
 export const sourceOf = ({SECRETS_KEYS: ring}: Pick<Config, 'SECRETS_KEYS'>, {id, source, credentials}: Schedule): FileSource =>
   openSource(ring, {open: source, sealed: credentials}, id)
-
-export const assertVersion = ({version}: Schedule, condition: Condition) => {
-  if (condition !== null && condition !== version)
-    throw new Refusal('SCHEDULE_CONFLICT', `The schedule is at version ${version} by now: read it again and decide anew`, {version})
-}
 
 /** Schedules as the API answers them, each with its next five moments and the last time it fired. Credentials are never told. */
 export const describeSchedules = async (db: Db, schedules: readonly Schedule[]) => {

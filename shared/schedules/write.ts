@@ -20,10 +20,10 @@ import {Refusal} from '../errors.ts'
 import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from '../fetch-source.ts'
 import {newId} from '../ids.ts'
 import {keepNotify} from '../notices/notify.ts'
-import type {Condition} from '../registry/version.ts'
+import {assertVersion, type Condition} from '../registry/version.ts'
 import {findVisible, lockVisible} from '../templates/find.ts'
 import {assertTimes, nextAfter, type Times} from './cron.ts'
-import {type Asker, assertVersion, type NewSchedule, noSchedule, type ReplacedSchedule, sourceOf} from './schedule.ts'
+import {type Asker, type NewSchedule, noSchedule, type ReplacedSchedule, sourceOf} from './schedule.ts'
 
 type Tools = {db: Pool; config: Config}
 type Named = Asker & {template: string}
@@ -93,7 +93,7 @@ const hold = async (tx: Tx, {org, template: id, ...asker}: NamedOne) => {
   await lockOrg(tx, org)
   const template = await findVisible(tx, {org, ...asker, id})
   const schedule = (await lockSchedule(tx, {org, template: id, id: asker.id})) ?? noSchedule()
-  assertVersion(schedule, asker.condition)
+  assertVersion('schedule', schedule, asker.condition)
   return {template, schedule}
 }
 

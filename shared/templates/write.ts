@@ -13,7 +13,7 @@ import {
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {invalid} from '../registry/modules.ts'
-import type {Condition} from '../registry/version.ts'
+import {assertVersion, type Condition} from '../registry/version.ts'
 import {type Asker, lockEditable, viewerOf} from './find.ts'
 import {findKnownNow, keepKnown} from './known.ts'
 import {documentOf, type Template} from './template.ts'
@@ -40,7 +40,7 @@ type Asked = {id: string; condition: Condition}
 export const replaceTemplate = (db: Pool, asker: Asker, {id, condition}: Asked, document: Template): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
-    assertCurrent(before, condition)
+    assertVersion('template', before, condition)
     await assertConnection(tx, asker.org, document)
     const known = await knownNow(tx, asker.org, document)
     if (!isDeepStrictEqual(documentOf(before), document)) await updateTemplate(tx, {...document, id, known})
@@ -59,14 +59,9 @@ export const shareTemplate = (db: Pool, asker: Asker, {id, shared}: {id: string;
 
 export const removeTemplate = (db: Pool, asker: Asker, {id, condition}: Asked): Promise<void> =>
   db.transaction(async tx => {
-    assertCurrent(await lockEditable(tx, {...asker, id}), condition)
+    assertVersion('template', await lockEditable(tx, {...asker, id}), condition)
     await deleteTemplate(tx, id)
   })
-
-const assertCurrent = ({version}: TemplateRow, condition: Condition) => {
-  if (condition !== null && condition !== version)
-    throw new Refusal('TEMPLATE_CONFLICT', `The template is at version ${version} by now: read it again and decide anew`, {version})
-}
 
 const assertConnection = async (db: Db, org: string, {connectorId}: Template) => {
   if (connectorId !== null && !(await findConnector(db, {org, id: connectorId})))
