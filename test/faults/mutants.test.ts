@@ -8,7 +8,7 @@ const seed = ['--seeds', '1', '--from', '11', '--rows', '1500']
 
 /** Whichever of the two workers is first sleeps past its lease with its answers in hand, and wakes beside its successor. */
 const sleeping = [...seed, '--points', 'before_settle:2:SIGSTOP,before_settle:3:SIGSTOP']
-/** One worker after the other dies with its answers in hand. */
+/** One worker dies with its answers in hand, and mostly the other too. */
 const dying = [...seed, '--points', 'after_send:2,after_send:3']
 
 const nothing = {lost: 0, duplicated: 0, undisclosed: 0, meterErrors: 0, openAttempts: 0, logErrors: 0, resultErrors: 0}
@@ -47,8 +47,9 @@ test.serial('a worker that sleeps past its lease is noticed once nothing fences 
 test.serial('a worker that dies is noticed once nobody tells what it had in flight', async t => {
   t.timeout(180_000)
   const [whole, mutant] = await Promise.all([countFaultsOf([], dying), countFaultsOf(noClose, dying)])
-  t.like(whole, {seeds: 1, kills: 2, ...nothing})
-  t.is(mutant.kills, 2)
+  t.like(whole, {seeds: 1, ...nothing})
+  // The second dies only where it comes to that point before the first is replaced and has the run.
+  t.true(whole.kills! > 0 && mutant.kills! > 0)
   t.true(mutant.openAttempts! > 0)
   t.true(mutant.undisclosed! > 0)
 })
