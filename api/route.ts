@@ -1,5 +1,6 @@
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http'
 import type {z} from 'zod'
+import type {PaymentProvider} from '../shared/billing/payment-provider.ts'
 import type {Config} from '../shared/config.ts'
 import type {Crm} from '../shared/crm/crm.ts'
 import type {Log} from '../shared/log.ts'
@@ -11,7 +12,7 @@ import type {Access, Caller, Effect, Insider, Member} from './access.ts'
 import type {Reply} from './reply.ts'
 
 /** The outside world as a handler is handed it, built once per process. */
-export type Tools = {config: Config; db: Pool; hot: Hot; queue: Queue; storage: Storage; crm: Crm; log: Log}
+export type Tools = {config: Config; db: Pool; hot: Hot; queue: Queue; storage: Storage; crm: Crm; payment: PaymentProvider; log: Log}
 
 /** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
 export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}

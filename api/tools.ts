@@ -1,3 +1,4 @@
+import {openPaymentProvider} from '../shared/billing/payment-provider.ts'
 import {type Config, databaseUrlOf, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
@@ -16,6 +17,7 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const queue = await openQueue(url, jobs, {log, upkeep: false})
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
+  const payment = openPaymentProvider(config)
   const storage = openStorage(storageOf(config))
   const close = async () => {
     await queue.stop({graceful: false})
@@ -24,5 +26,5 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
     await hot.end()
     await db.end()
   }
-  return {config, db, hot, queue, storage, crm, log, close}
+  return {config, db, hot, queue, storage, crm, payment, log, close}
 }

@@ -104,6 +104,11 @@ const Environment = z.object({
   DEFAULT_PLAN: z.enum(['free', 'team', 'business', 'enterprise']).default('enterprise'),
   SMTP_URL: z.url({protocol: /^smtps?$/, error: 'As smtp://user:password@host:587 or smtps://host:465'}).optional(),
   MAIL_FROM: z.string().max(254).optional(),
+  PAYMENT_API_KEY: z.string().optional(),
+  PAYMENT_API_URL: z.url({protocol: /^https?$/}).optional(),
+  PAYMENT_WEBHOOK_SECRETS: list.prefault(''),
+  PAYMENT_PORTAL_CONFIGURATION: z.string().optional(),
+  PAYMENT_ENVIRONMENT: z.string().max(100).optional(),
 })
 
 export type Config = ReturnType<typeof readConfig>
@@ -117,8 +122,13 @@ export const readConfig = (environment: Record<string, string | undefined> = pro
   const config = parsed.data
   if (config.SMTP_URL && !config.MAIL_FROM)
     throw new Error('Configuration: SMTP_URL is set, so MAIL_FROM is needed too, e.g. Lading <notices@example.com>')
+  if (config.PAYMENT_API_KEY && config.PAYMENT_WEBHOOK_SECRETS.length === 0)
+    throw new Error(
+      'Configuration: PAYMENT_API_KEY is set, so PAYMENT_WEBHOOK_SECRETS is needed too: what is paid for comes into effect by webhooks',
+    )
   if (config.NODE_ENV === 'production') refuseDefaults(config)
-  return {...config, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
+  const PAYMENT_ENVIRONMENT = config.PAYMENT_ENVIRONMENT ?? config.NODE_ENV
+  return {...config, PAYMENT_ENVIRONMENT, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
 }
 
 /** For processes that cannot do without Postgres: the reason in one sentence, and what to do. */
@@ -146,4 +156,6 @@ const refuseDefaults = (config: z.output<typeof Environment>) => {
   const missing = [...defaults, ...(config.CRM_CLIENT_SECRET === 'stand-in-secret' ? ['CRM_CLIENT_SECRET'] : [])]
   if (missing.length) throw new Error(`Production needs its own ${missing.join(', ')}: the development defaults are public.`)
   if (config.CRM_STANDIN_URL) throw new Error('Production does not talk to the CRM stand-in: unset CRM_STANDIN_URL.')
+  if (config.PAYMENT_API_URL && !config.PAYMENT_API_KEY?.startsWith('sk_test_'))
+    throw new Error('Production sends a live key to the payment provider itself only: unset PAYMENT_API_URL.')
 }

@@ -29,6 +29,9 @@ const PREFIXES = [
   'whk',
   'dlv',
   'crd',
+  'pch',
+  'chk',
+  'top',
 ] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */

@@ -101,4 +101,34 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
-export const jobs: Job[] = [writeRecords, replaceRows, checkCredits, runDiscovery, runImport, checkImport, eraseOrg, fireSchedule]
+/**
+ * Says "apply this event of the payment provider's". The event's row is the truth: one that is applied, or whose org's billing somebody holds, is
+ * left as it is; whoever gives the org back sends the job again.
+ */
+export const applyPaymentEvent = job({
+  name: 'payment.event',
+  payload: z.object({event: z.string()}),
+  answer: z.object({status: z.enum(['processed', 'ignored', 'deferred', 'failed'])}),
+  policy: {
+    policy: 'short',
+    retryLimit: 5,
+    retryDelay: 2,
+    retryBackoff: true,
+    expireInSeconds: 300,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
+  key: ({event}) => event,
+})
+
+export const jobs: Job[] = [
+  applyPaymentEvent,
+  writeRecords,
+  replaceRows,
+  checkCredits,
+  runDiscovery,
+  runImport,
+  checkImport,
+  eraseOrg,
+  fireSchedule,
+]

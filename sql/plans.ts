@@ -97,10 +97,20 @@ export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment) =>
 
 type Moved = {org: string; plan: string; status: Status; anchor: string}
 
-/** The org's row is held. A debt is the old plan's. */
+/** The org's row is held. A debt that is not paid is as old as it was. */
 export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: Moved) =>
   tx.query(sql.type(z.object({}))`
-    update orgs set plan_version_id = ${plan}, plan_status = ${status}, plan_anchor = ${anchor}, past_due_since = null where id = ${org}`)
+    update orgs set plan_version_id = ${plan}, plan_status = ${status}, plan_anchor = ${anchor},
+      past_due_since = case when ${status} = 'past_due' then coalesce(past_due_since, lading_now()) end
+    where id = ${org}`)
+
+const OrgPlan = z.object({planVersionId: z.string(), status: Status, anchor: z.string(), trialEndsAt: z.string().nullable()})
+
+/** As it is written, whatever staff or the time have made of it since; its row is held to the end of the transaction. */
+export const lockOrgPlan = (tx: Tx, org: string) =>
+  tx.maybeOne(sql.type(OrgPlan)`
+    select plan_version_id as "planVersionId", plan_status as status, plan_anchor as anchor, trial_ends_at as "trialEndsAt"
+    from orgs where id = ${org} for no key update`)
 
 /** What it gives way to is the plan there is. */
 export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string; days: number}) =>

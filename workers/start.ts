@@ -1,3 +1,4 @@
+import {openPaymentProvider} from '../shared/billing/payment-provider.ts'
 import {type Config, databaseUrlOf, readConfig, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
@@ -6,39 +7,23 @@ import {type Log, openLog} from '../shared/log.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
-import archive from './archive.ts'
-import checks from './checks.ts'
-import clock from './clock.ts'
-import credits from './credits.ts'
-import discovery from './discovery.ts'
-import discoveryRefresh from './discovery-refresh.ts'
-import {armFault} from './engine/fault-point.ts'
-import entitlements from './entitlements.ts'
-import erasure from './erasure.ts'
-import imports from './imports.ts'
-import notices from './notices.ts'
-import retention from './retention.ts'
-import sweep from './run-sweep.ts'
-import schedules from './schedules.ts'
+import {armFault} from '../shared/fault-point.ts'
 import type {Worker} from './worker.ts'
-import recordWrites from './writes/records.ts'
-import rows from './writes/rows.ts'
-import writesSweep from './writes/sweep.ts'
 
-/** What can be started by name; operators scale each on its own. */
-export const workers: Record<string, Worker[]> = {
-  archive: [archive],
-  checks: [checks],
-  clock: [clock],
-  credits: [credits],
-  discovery: [discovery, discoveryRefresh],
-  entitlements: [entitlements],
-  erasure: [erasure],
-  imports: [imports, sweep],
-  notices: [notices],
-  retention: [retention],
-  schedules: [schedules],
-  writes: [recordWrites, rows, writesSweep],
+/** What can be started by name; operators scale each on its own. A process loads its own alone: the code of the others takes memory too. */
+const workers: Record<string, () => Promise<{default: Worker}[]>> = {
+  archive: () => Promise.all([import('./archive.ts')]),
+  checks: () => Promise.all([import('./checks.ts')]),
+  clock: () => Promise.all([import('./clock.ts')]),
+  credits: () => Promise.all([import('./credits.ts')]),
+  discovery: () => Promise.all([import('./discovery.ts'), import('./discovery-refresh.ts')]),
+  entitlements: () => Promise.all([import('./entitlements.ts')]),
+  erasure: () => Promise.all([import('./erasure.ts')]),
+  imports: () => Promise.all([import('./imports.ts'), import('./run-sweep.ts')]),
+  notices: () => Promise.all([import('./notices.ts')]),
+  retention: () => Promise.all([import('./retention.ts')]),
+  schedules: () => Promise.all([import('./schedules.ts')]),
+  writes: () => Promise.all([import('./writes/records.ts'), import('./writes/rows.ts'), import('./writes/sweep.ts')]),
 }
 
 export type Running = {stop(): Promise<void>}
@@ -56,9 +41,10 @@ export const startWorkers = async (
   const queue = await openQueue(url, jobs, {log, upkeep: true})
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
-  const tools = {config, db, hot, queue, crm, budget, log, storage: openStorage(storageOf(config)), drain: draining.signal}
+  const shared = {config, db, hot, queue, crm, budget, log}
+  const tools = {...shared, payment: openPaymentProvider(config), storage: openStorage(storageOf(config)), drain: draining.signal}
   const ends: Awaited<ReturnType<Worker['start']>>[] = []
-  for (const worker of names.flatMap(name => workers[name]!)) ends.push(await worker.start(queue, tools))
+  for (const name of names) for (const worker of await workers[name]!()) ends.push(await worker.default.start(queue, tools))
   log.info({workers: names}, 'working')
   return {
     async stop() {

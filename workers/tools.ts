@@ -1,3 +1,4 @@
+import type {PaymentProvider} from '../shared/billing/payment-provider.ts'
 import type {Config} from '../shared/config.ts'
 import type {Budget} from '../shared/crm/budget.ts'
 import type {Crm} from '../shared/crm/crm.ts'
@@ -14,6 +15,7 @@ export type Tools = {
   queue: Queue
   storage: Storage
   crm: Crm
+  payment: PaymentProvider
   budget: Budget
   log: Log
   drain: AbortSignal

@@ -8,6 +8,15 @@ export const KINDS = [
   'schedule.failed',
   'schedule.drifted',
   'webhook.disabled',
+  'usage.rows',
+  'usage.credits',
+  'billing.payment_failed',
+  'billing.action_required',
+  'billing.trial_ending',
+  'billing.topup_stopped',
+  'billing.refunded',
+  'billing.disputed',
+  'billing.plan_changed',
 ] as const
 
 export const Kind = z.enum(KINDS)

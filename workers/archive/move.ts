@@ -15,7 +15,7 @@ import {
   type Segment,
   type Unarchived,
 } from '../../sql/segments.ts'
-import {atPoint} from '../engine/fault-point.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import type {Tools} from '../tools.ts'
 
 export type Archiving = Pick<Tools, 'db' | 'hot' | 'storage' | 'log' | 'drain'>

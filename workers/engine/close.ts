@@ -10,7 +10,7 @@ import {beginClose, endRun} from '../../sql/runs.ts'
 import {settleRun} from '../../sql/usage.ts'
 import type {Held} from './context.ts'
 import {LeaseLost} from './ending.ts'
-import {atPoint} from './fault-point.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 
 const rowsPerDelete = 10_000
 

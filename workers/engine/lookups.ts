@@ -5,7 +5,7 @@ import {findMatches} from '../../sql/chain-rows.ts'
 import {mostCandidates} from '../../sql/questions.ts'
 import {findAnswers, type KeptAnswer, keepAnswers, type LookupAnswer} from '../../sql/run-lookups.ts'
 import type {Context} from './context.ts'
-import {atPoint} from './fault-point.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import {allOf} from './match.ts'
 import {askPatiently} from './patience.ts'
 

@@ -5,7 +5,7 @@ import type {Outbound} from '../../shared/outbound/outbound.ts'
 import type {Tx} from '../../sql/database.ts'
 import {claimPosting, dropPending, markDelivered, markFailed, type Posting} from '../../sql/deliveries.ts'
 import {disableEndpoint, freeEndpoint} from '../../sql/endpoints.ts'
-import {atPoint} from '../engine/fault-point.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import type {Tools} from '../tools.ts'
 
 /** Well past the time-out of a request: who holds an endpoint longer has died. */

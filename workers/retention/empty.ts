@@ -17,7 +17,7 @@ import {
   lockRunsToDelete,
   type Unemptied,
 } from '../../sql/expiry.ts'
-import {atPoint} from '../engine/fault-point.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import {inPieces} from '../pieces.ts'
 import type {Keeper} from './expire.ts'
 import type {Retaining} from './tally.ts'

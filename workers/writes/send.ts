@@ -13,7 +13,7 @@ import {isFateUnknown, isPassing, type Tx} from '../../sql/database.ts'
 import {findSecondsLeft, KINDS, listOutsideSends} from '../../sql/outside-ledger.ts'
 import type {Stop} from '../../sql/run-heads.ts'
 import {type ItemResult, keepProblem, keepResults, listOpenAts, type Write} from '../../sql/writes.ts'
-import {atPoint} from '../engine/fault-point.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import {holdSlot, type Slot} from '../engine/slots.ts'
 import type {Work} from '../worker.ts'
 

@@ -2,7 +2,7 @@ import {parseArgs} from 'node:util'
 import type {PaymentOptions, PaymentStandIn} from '../payment.ts'
 
 const usage =
-  'node test/simulators/payment.ts [--port 4020] [--host 127.0.0.1] [--seed TEXT] [--at INSTANT] [--key sk_test_…] [--webhook URL]...'
+  'node test/simulators/payment.ts [--port 4020] [--host 127.0.0.1] [--seed TEXT] [--at INSTANT] [--key sk_test_…] [--webhook URL]... [--webhook-secret whsec_…]'
 
 /** The stand-in as a process: prints its address and the secrets of its webhooks, ends on SIGTERM and SIGINT. */
 export const runAlone = async (start: (options: PaymentOptions) => Promise<PaymentStandIn>) => {
@@ -32,9 +32,10 @@ const readOptions = (args: string[]): (PaymentOptions & {webhooks: string[]}) | 
         at: {type: 'string'},
         key: {type: 'string'},
         webhook: {type: 'string', multiple: true, default: []},
+        'webhook-secret': {type: 'string'},
       },
     })
-    const {port, host, seed, at, key, webhook} = values
+    const {port, host, seed, at, key, webhook, 'webhook-secret': secret} = values
     return {
       port: Number(port),
       host,
@@ -42,6 +43,7 @@ const readOptions = (args: string[]): (PaymentOptions & {webhooks: string[]}) | 
       ...(seed === undefined ? {} : {seed}),
       ...(at === undefined ? {} : {at}),
       ...(key === undefined ? {} : {secretKey: key}),
+      ...(secret === undefined ? {} : {webhookSecret: secret}),
     }
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)

@@ -21,7 +21,7 @@ export const createEndpoint = ({world, params}: Call): Thing => {
 
 const addEndpoint = (world: World, {url, events, version, description, metadata}: Record<string, any>): Thing => {
   const id = world.newId('we')
-  const secret = secretOf(world.seed, id)
+  const secret = world.webhookSecret ?? secretOf(world.seed, id)
   const endpoint = complete('webhook_endpoint', {
     id,
     api_version: version,

@@ -11,6 +11,8 @@ export type WorldOptions = {
   seed?: string
   at?: Instant
   secretKey?: string
+  /** What every endpoint's deliveries are signed with, instead of a secret for each. */
+  webhookSecret?: string
   settings?: Partial<Settings>
   /** Seconds a delivery is signed with; the stand-in's own clock unless given. The SDK compares with the wall clock. */
   signedAt?: () => number
@@ -49,6 +51,7 @@ export type World = {
   traffic: Traffic
   seed: string
   secretKey: string
+  webhookSecret: string | null
   baseUrl: string
   signedAt: () => number
   /** The call being answered: events name it. Null while time passes or the dashboard is used. */
@@ -57,7 +60,14 @@ export type World = {
   slowMs: number
 }
 
-export const createWorld = ({seed = 'lading', at = '2026-11-02T09:00:00Z', secretKey, settings, signedAt}: WorldOptions = {}): World => {
+export const createWorld = ({
+  seed = 'lading',
+  at = '2026-11-02T09:00:00Z',
+  secretKey,
+  webhookSecret,
+  settings,
+  signedAt,
+}: WorldOptions = {}): World => {
   const store = createStore()
   const clock = createClock(store, at)
   return {
@@ -71,6 +81,7 @@ export const createWorld = ({seed = 'lading', at = '2026-11-02T09:00:00Z', secre
     traffic: createTraffic(seed),
     seed,
     secretKey: secretKey ?? 'sk_test_stand_in',
+    webhookSecret: webhookSecret ?? null,
     baseUrl: '',
     signedAt: signedAt ?? clock.now,
     cause: null,

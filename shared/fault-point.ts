@@ -14,11 +14,15 @@ export type FaultPoint =
   | 'after_source'
   | 'after_start'
   | 'after_notice'
+  | 'after_plan_change'
+  | 'after_payment_answer'
+  | 'between_payment_calls'
+  | 'before_billing_release'
 
 let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals} | null = null
 
 /**
- * Tests let a worker die for real at a named point: `FAULT_POINT=after_send:3` is the third time it is passed, and
+ * Tests let a process die for real at a named point: `FAULT_POINT=after_send:3` is the third time it is passed, and
  * `after_send:3:SIGSTOP` lets it sleep there instead. Never set in production.
  */
 export const armFault = (setting: string | undefined) => {

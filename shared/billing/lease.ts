@@ -1,0 +1,63 @@
+import {randomUUID} from 'node:crypto'
+import {dropHold, keepAccount, lockHold, takeHold} from '../../sql/billing-accounts.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {listDeferredEvents} from '../../sql/payment-events.ts'
+import {Refusal} from '../errors.ts'
+import {applyPaymentEvent} from '../jobs.ts'
+import {enqueue, type Queue} from '../queue.ts'
+
+/** One org's billing in one pair of hands, across calls to the provider, where no transaction may stay open. */
+export type Held = {org: string; holder: string}
+
+type Tools = {db: Pool; queue: Queue}
+
+/** Longer than a step asks the provider for: 45 seconds at most (payment-provider.ts), and a step that asks again has to hold it anew. */
+const heldSeconds = 120
+
+/** Null while somebody else has it. Who dies with it keeps it for two minutes. */
+export const holdBilling = async (db: Pool, org: string): Promise<Held | null> => {
+  await keepAccount(db, org)
+  const held = {org, holder: randomUUID()}
+  return (await takeHold(db, {...held, seconds: heldSeconds})) ? held : null
+}
+
+/** For a transaction that writes what was learnt meanwhile: the hold is ours to its end, or LeaseGone is thrown. */
+export const assertHeld = async (tx: Tx, held: Held): Promise<void> => {
+  if (!(await lockHold(tx, held))) throw new LeaseGone(`The hold on the billing of ${held.org} ran out`)
+}
+
+export class LeaseGone extends Error {
+  override name = 'LeaseGone'
+}
+
+/** Two minutes from now on, for work of several steps. LeaseGone where it has run out. */
+export const keepHeld = async (db: Pool, held: Held): Promise<void> => {
+  await db.transaction(async tx => {
+    await assertHeld(tx, held)
+    await dropHold(tx, held)
+    await takeHold(tx, {...held, seconds: heldSeconds})
+  })
+}
+
+/** Gives it back; events that came meanwhile are sent to be applied in the same transaction. */
+export const releaseBilling = ({db, queue}: Tools, held: Held): Promise<void> =>
+  db.transaction(async tx => {
+    if (!(await dropHold(tx, held))) return
+    for (const event of await listDeferredEvents(tx, held.org)) await enqueue(queue, applyPaymentEvent, {event}, {tx, track: false})
+  })
+
+/** For a request: refused with CHANGE_IN_PROGRESS while somebody else has the org's billing. */
+export const whileHeld = async <T>(tools: Tools, org: string, work: (held: Held) => Promise<T>): Promise<T> => {
+  const held = await holdBilling(tools.db, org)
+  if (!held) throw changeInProgress()
+  try {
+    return await work(held)
+  } finally {
+    await releaseBilling(tools, held)
+  }
+}
+
+export const changeInProgress = () =>
+  new Refusal('CHANGE_IN_PROGRESS', 'Something about the plan of this org is being changed at this moment: try again in a minute', {
+    retryAfterMs: 5000,
+  })

@@ -1,0 +1,74 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+const Account = z.object({
+  org: z.string(),
+  customer: z.string().nullable(),
+  email: z.string().nullable(),
+  heldBy: z.string().nullable(),
+  isHeld: z.boolean(),
+  checkoutSeq: z.number(),
+  planCheckout: z.string().nullable(),
+  topupEnabled: z.boolean(),
+  topupPack: z.string().nullable(),
+  topupThreshold: z.number().nullable(),
+  topupMonthlyCap: z.number().nullable(),
+  topupStopped: z.string().nullable(),
+})
+export type BillingAccount = z.output<typeof Account>
+
+const account = sql.fragment`org_id as org, customer_id as customer, customer_email as email, held_by as "heldBy",
+  coalesce(held_until > lading_now(), false) as "isHeld", checkout_seq as "checkoutSeq", plan_checkout as "planCheckout",
+  topup_enabled as "topupEnabled", topup_pack as "topupPack", topup_threshold as "topupThreshold", topup_monthly_cap as "topupMonthlyCap",
+  topup_stopped as "topupStopped"`
+
+/** Every org has one from the first time it is asked for. */
+export const keepAccount = (db: Db, org: string) =>
+  db.query(sql.type(Empty)`insert into billing_accounts (org_id) values (${org}) on conflict do nothing`)
+
+/** Null for an org whose billing nobody has ever touched. */
+export const findBillingAccount = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Account)`select ${account} from billing_accounts where org_id = ${org}`)
+
+export const lockBillingAccount = (tx: Tx, org: string) =>
+  tx.maybeOne(sql.type(Account)`select ${account} from billing_accounts where org_id = ${org} for no key update`)
+
+export const findOrgOfCustomer = (db: Db, customer: string) =>
+  db.maybeOneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from billing_accounts where customer_id = ${customer}`)
+
+/** Takes the org's billing for so long, unless somebody has it; answers whether it did. */
+export const takeHold = async (db: Db, {org, holder, seconds}: {org: string; holder: string; seconds: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    update billing_accounts set held_by = ${holder}, held_until = lading_now() + make_interval(secs => ${seconds})
+    where org_id = ${org} and (held_until is null or held_until <= lading_now())`)
+  return rowCount === 1
+}
+
+/** Locks the account's row where the hold is still this holder's; answers whether it is. */
+export const lockHold = (tx: Tx, {org, holder}: {org: string; holder: string}) =>
+  tx.exists(sql.type(Empty)`
+    select from billing_accounts where org_id = ${org} and held_by = ${holder} and held_until > lading_now() for no key update`)
+
+/** Answers whether it was still this holder's to give back. */
+export const dropHold = async (tx: Tx, {org, holder}: {org: string; holder: string}) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update billing_accounts set held_by = null, held_until = null where org_id = ${org} and held_by = ${holder}`)
+  return rowCount === 1
+}
+
+/** The first one stays: whoever comes second learns it. */
+export const keepCustomer = (db: Db, {org, customer, email}: {org: string; customer: string; email: string}) =>
+  db.oneFirst(sql.type(z.object({customer: z.string()}))`
+    update billing_accounts set customer_id = coalesce(customer_id, ${customer}), customer_email = coalesce(customer_email, ${email})
+    where org_id = ${org} returning customer_id as customer`)
+
+export const setCustomerEmail = (db: Db, {org, email}: {org: string; email: string}) =>
+  db.query(sql.type(Empty)`update billing_accounts set customer_email = ${email} where org_id = ${org}`)
+
+/** The provider has it no more. */
+export const dropCustomer = (tx: Tx, org: string) =>
+  tx.query(
+    sql.type(Empty)`update billing_accounts set customer_id = null, customer_email = null, plan_checkout = null where org_id = ${org}`,
+  )

@@ -1,0 +1,46 @@
+import test from 'ava'
+import {holdBilling, releaseBilling} from '../../../shared/billing/lease.ts'
+import {projectSubscription} from '../../../shared/billing/project.ts'
+import {findLiveSubscription, readSubscription} from '../../../shared/billing/subscription.ts'
+import {readStanding} from '../../../shared/entitlements/standing.ts'
+import {findSubscription} from '../../../sql/subscriptions.ts'
+import {type Billing, openBilling, seedSubscription} from '../../billing.ts'
+
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+
+const project = async (org: string, id: string) => {
+  const {house} = billing
+  const read = await readSubscription(house.tools, id)
+  const held = (await holdBilling(house.db, org))!
+  await house.db.transaction(tx => projectSubscription(tx, held, read, {org, via: 'payment'}))
+  await releaseBilling(house.tools, held)
+  return readStanding(house.db, org)
+}
+
+test('a subscription that is alive puts the org on its plan, from the provider’s period on; one that is over takes it away', async t => {
+  const {house, stripe} = billing
+  const {org, token} = await house.makeOrg()
+  const made = await seedSubscription(billing, {org, planKey: 'team'})
+  const standing = await project(org, made.id)
+  t.is(standing.plan.key, 'team')
+  t.is(standing.status, 'active')
+  t.is(standing.window.startsAt, new Date(made.items.data[0]!.current_period_start * 1000).toISOString())
+  t.like(await findSubscription(house.db, org), {id: made.id, status: 'active', planVersionId: 'team.1', interval: 'month', pending: null})
+  await project(org, made.id)
+  t.like(await findLiveSubscription(house.tools, {customer: made.customer as string}), {id: made.id})
+
+  await stripe.subscriptions.cancel(made.id)
+  t.is((await project(org, made.id)).plan.key, 'free')
+  t.is(await findLiveSubscription(house.tools, {customer: made.customer as string}), null)
+  const {body} = await house.as(token)('GET', `/orgs/${org}/config/changes`)
+  t.deepEqual(
+    body.changes.map((change: {subject: string; via: string}) => [change.subject, change.via]),
+    [
+      ['plan.changed', 'payment'],
+      ['plan.changed', 'payment'],
+    ],
+  )
+})
