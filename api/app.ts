@@ -1,10 +1,11 @@
+import type {IncomingMessage} from 'node:http'
 import Router from '@koa/router'
 import Koa, {type Context, type Middleware} from 'koa'
 import type {z} from 'zod'
 import {Refusal} from '../shared/errors.ts'
 import {assertAccess, type BackofficeGates, type Caller, type Effect, type Gates, type Insider, type Member} from './access.ts'
 import {admitInsider, isBackoffice} from './backoffice.ts'
-import {openStream, readJson} from './body.ts'
+import {openStream, readBytes, readJson} from './body.ts'
 import {readCaller} from './caller.ts'
 import {allowOrigins} from './cross-origin.ts'
 import {envelope, invalid} from './envelope.ts'
@@ -13,6 +14,7 @@ import {observe} from './observe.ts'
 import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
+import billingWebhook from './routes/billing-webhook.ts'
 import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
 import connection from './routes/connection.ts'
@@ -96,6 +98,7 @@ export const routes: Route[] = [
   ...staffPeople,
   ...staffOrgs,
   ...staffPlans,
+  ...billingWebhook,
 ]
 
 type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]}
@@ -139,7 +142,7 @@ const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware 
       caller: caller as Member,
       params: read(params, ctx.params),
       query: read(query, ctx.query),
-      body: route.body === 'stream' ? openStream(ctx.req) : route.body && read(route.body, await readJson(ctx.req, route.mostBytes)),
+      body: await readBody(route, ctx.req),
       request: describeRequest(ctx, draining),
     }
     const answer = await recordViewWrite(tools, {caller, route, request: ctx.state.request}, () => route.handle(input))
@@ -163,6 +166,12 @@ const read = (schema: z.ZodType | undefined, value: unknown) => {
   const parsed = schema?.safeParse(value)
   if (parsed?.error) throw invalid(parsed.error)
   return parsed?.data
+}
+
+const readBody = async ({body, mostBytes}: Route, request: IncomingMessage) => {
+  if (body === 'stream') return openStream(request)
+  if (body === 'bytes') return readBytes(request, mostBytes)
+  return body && read(body, await readJson(request, mostBytes))
 }
 
 const describeRequest = ({req, res, state, method}: Context, draining: AbortSignal): Asked => {

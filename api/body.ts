@@ -18,6 +18,9 @@ export const readJson = async (request: IncomingMessage, mostBytes = usualBytes)
   return json
 }
 
+/** A body of any type, whole and as it was sent: for what is signed. */
+export const readBytes = (request: IncomingMessage, mostBytes = usualBytes): Promise<Buffer> => readAll(request, mostBytes)
+
 /** The body as it comes. A sender that falls silent is cut off. */
 export const openStream = (request: IncomingMessage): IncomingMessage => {
   request.setTimeout(silentMs, () => request.destroy(new Refusal('UPLOAD_BROKEN', 'Nothing came for a minute')))
@@ -60,7 +63,7 @@ const readAll = async (request: IncomingMessage, mostBytes: number) => {
   return Buffer.concat(chunks)
 }
 
-const tooLarge = (mostBytes: number) => new Refusal('BODY_TOO_LARGE', `A JSON body has at most ${mostBytes} bytes here`)
+const tooLarge = (mostBytes: number) => new Refusal('BODY_TOO_LARGE', `A body has at most ${mostBytes} bytes here`)
 
 const parse = (bytes: Buffer): unknown => {
   try {

@@ -1,5 +1,6 @@
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http'
 import type {z} from 'zod'
+import type {Model} from '../shared/ai/model.ts'
 import type {PaymentProvider} from '../shared/billing/payment-provider.ts'
 import type {Config} from '../shared/config.ts'
 import type {Crm} from '../shared/crm/crm.ts'
@@ -12,14 +13,14 @@ import type {Access, Caller, Effect, Insider, Member} from './access.ts'
 import type {Reply} from './reply.ts'
 
 /** The outside world as a handler is handed it, built once per process. */
-export type Tools = {config: Config; db: Pool; hot: Hot; queue: Queue; storage: Storage; crm: Crm; payment: PaymentProvider; log: Log}
+export type Tools = {config: Config; db: Pool; hot: Hot; queue: Queue; storage: Storage; crm: Crm; payment: PaymentProvider; model: Model; log: Log}
 
 /** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
 export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}
 
 type Schema = z.ZodType | undefined
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined
-type Body = z.ZodType | 'stream' | undefined
+type Body = z.ZodType | 'stream' | 'bytes' | undefined
 type CallerOf<A> = A extends {public: true}
   ? null
   : A extends {operator: true}
@@ -34,7 +35,7 @@ export type Input<A = Access, P = undefined, Q = undefined, B = undefined> = Too
   caller: CallerOf<A>
   params: Output<P>
   query: Output<Q>
-  body: B extends 'stream' ? IncomingMessage : Output<B>
+  body: B extends 'stream' ? IncomingMessage : B extends 'bytes' ? Buffer : Output<B>
   request: Asked
 }
 
@@ -46,9 +47,9 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   effect?: Effect
   params?: P
   query?: Q
-  /** A schema for JSON, or `stream` for the body as it comes. */
+  /** A schema for JSON, `bytes` for the whole body as it was sent, or `stream` for the body as it comes. */
   body?: B
-  /** How large that JSON may be, where a mebibyte is too little. */
+  /** How large JSON or bytes may be, where a mebibyte is too little. */
   mostBytes?: number
   status?: number
   handle(input: Input<A, P, Q, B>): Promise<object> | object

@@ -1,5 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {readConfig} from '../shared/config.ts'
+import {armFault} from '../shared/fault-point.ts'
 import {openLog} from '../shared/log.ts'
 import {listen} from './listen.ts'
 import {openTools} from './tools.ts'
@@ -14,6 +15,7 @@ const die = (error: unknown) => {
 }
 process.on('uncaughtException', die).on('unhandledRejection', die)
 
+if (config.NODE_ENV !== 'production') armFault(config.FAULT_POINT)
 const tools = await openTools(config, log)
 const {url, drain} = await listen(tools)
 log.info({url}, 'listening')

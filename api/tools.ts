@@ -1,3 +1,4 @@
+import {openModel} from '../shared/ai/model.ts'
 import {openPaymentProvider} from '../shared/billing/payment-provider.ts'
 import {type Config, databaseUrlOf, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
@@ -18,6 +19,7 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
   const payment = openPaymentProvider(config)
+  const model = openModel(config)
   const storage = openStorage(storageOf(config))
   const close = async () => {
     await queue.stop({graceful: false})
@@ -26,5 +28,5 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
     await hot.end()
     await db.end()
   }
-  return {config, db, hot, queue, storage, crm, payment, log, close}
+  return {config, db, hot, queue, storage, crm, payment, model, log, close}
 }

@@ -109,6 +109,11 @@ const Environment = z.object({
   PAYMENT_WEBHOOK_SECRETS: list.prefault(''),
   PAYMENT_PORTAL_CONFIGURATION: z.string().optional(),
   PAYMENT_ENVIRONMENT: z.string().max(100).optional(),
+  MODEL_KIND: z.enum(['openai', 'anthropic']).optional(),
+  MODEL_URL: z.url({protocol: /^https?$/}).optional(),
+  MODEL_API_KEY: z.string().optional(),
+  MODEL_NAME: z.string().max(200).optional(),
+  MODEL_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(60),
 })
 
 export type Config = ReturnType<typeof readConfig>
@@ -126,6 +131,7 @@ export const readConfig = (environment: Record<string, string | undefined> = pro
     throw new Error(
       'Configuration: PAYMENT_API_KEY is set, so PAYMENT_WEBHOOK_SECRETS is needed too: what is paid for comes into effect by webhooks',
     )
+  refuseHalfModel(config)
   if (config.NODE_ENV === 'production') refuseDefaults(config)
   const PAYMENT_ENVIRONMENT = config.PAYMENT_ENVIRONMENT ?? config.NODE_ENV
   return {...config, PAYMENT_ENVIRONMENT, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
@@ -149,6 +155,14 @@ export const storageOf = (
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw new Error('S3_BUCKET is set, so S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY are needed too.')
   return {directory, s3: {bucket, region, endpoint, accessKeyId, secretAccessKey}}
+}
+
+const MODEL = ['MODEL_KIND', 'MODEL_URL', 'MODEL_API_KEY', 'MODEL_NAME'] as const
+
+const refuseHalfModel = (config: z.output<typeof Environment>) => {
+  const missing = MODEL.filter(name => config[name] === undefined)
+  if (missing.length > 0 && missing.length < MODEL.length)
+    throw new Error(`Configuration: a model takes all of ${MODEL.join(', ')}: ${missing.join(', ')} missing`)
 }
 
 const refuseDefaults = (config: z.output<typeof Environment>) => {

@@ -14,6 +14,7 @@ export type FaultPoint =
   | 'after_source'
   | 'after_start'
   | 'after_notice'
+  | 'in_event'
   | 'after_plan_change'
   | 'after_payment_answer'
   | 'between_payment_calls'

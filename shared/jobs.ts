@@ -108,7 +108,7 @@ export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 export const applyPaymentEvent = job({
   name: 'payment.event',
   payload: z.object({event: z.string()}),
-  answer: z.object({status: z.enum(['processed', 'ignored', 'deferred', 'failed'])}),
+  answer: z.object({status: z.enum(['received', 'processing', 'processed', 'ignored', 'deferred', 'failed'])}),
   policy: {
     policy: 'short',
     retryLimit: 5,
@@ -121,7 +121,47 @@ export const applyPaymentEvent = job({
   key: ({event}) => event,
 })
 
+/**
+ * Says "look at this top-up". Its row is the truth, and what is charged is charged under one key: a second delivery does nothing twice. One whose
+ * outcome nobody knows is looked at again by the worker's rounds.
+ */
+export const chargeTopup = job({
+  name: 'billing.topup',
+  payload: z.object({org: z.string(), attempt: z.string()}),
+  answer: z.object({state: z.enum(['pending', 'unknown', 'succeeded', 'declined', 'failed', 'gone'])}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 5,
+    retryDelay: 2,
+    retryBackoff: true,
+    expireInSeconds: 300,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 86_400,
+  },
+  key: ({attempt}) => attempt,
+})
+
+/** Ends what a closed org pays for. Tried for about a day while the provider is away. */
+export const endBilling = job({
+  name: 'billing.end',
+  payload: z.object({org: z.string()}),
+  answer: z.object({ended: z.boolean()}),
+  policy: {
+    policy: 'exclusive',
+    retryLimit: 150,
+    retryDelay: 2,
+    retryBackoff: true,
+    retryDelayMax: 600,
+    expireInSeconds: 300,
+    heartbeatSeconds: 60,
+    deleteAfterSeconds: 7 * 86_400,
+  },
+  key: ({org}) => org,
+})
+
 export const jobs: Job[] = [
+  chargeTopup,
+  endBilling,
   applyPaymentEvent,
   writeRecords,
   replaceRows,

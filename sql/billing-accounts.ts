@@ -64,6 +64,12 @@ export const keepCustomer = (db: Db, {org, customer, email}: {org: string; custo
     update billing_accounts set customer_id = coalesce(customer_id, ${customer}), customer_email = coalesce(customer_email, ${email})
     where org_id = ${org} returning customer_id as customer`)
 
+/** Before there is a customer: the address it will be made with, whoever asks first and however often. */
+export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: string}) =>
+  db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string()}))`
+    update billing_accounts set customer_email = coalesce(customer_email, ${email}) where org_id = ${org}
+    returning customer_id as customer, customer_email as email`)
+
 export const setCustomerEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = ${email} where org_id = ${org}`)
 

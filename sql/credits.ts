@@ -56,6 +56,12 @@ export const findBasis = (tx: Tx, {org, expiresAt}: {org: string; expiresAt: str
   tx.oneFirst(sql.type(z.object({basis: z.number()}))`
     select coalesce(max(basis), 0) as basis from credit_grants where org_id = ${org} and expires_at = ${expiresAt}`)
 
+/** Of what is included in the period that ends then: how much that was, and how much of it is spent. */
+export const readIncluded = (tx: Tx, {org, endsAt}: {org: string; endsAt: string}) =>
+  tx.one(sql.type(z.object({given: z.number(), spent: z.number()}))`
+    select coalesce(sum(credits), 0)::int8 as given, coalesce(sum(credits - remaining), 0)::int8 as spent
+    from credit_grants where org_id = ${org} and pool = 'included' and expires_at = ${endsAt}`)
+
 /** What the plan gave for a period that ends now. */
 export const endPlanGrants = (tx: Tx, org: string) =>
   tx.query(sql.type(Empty)`

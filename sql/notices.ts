@@ -9,6 +9,10 @@ export const insertNotice = (tx: Tx, {id, org, kind, schedule, about}: NewNotice
   tx.query(sql.type(Empty)`
     insert into notices (id, org_id, kind, schedule_id, about) values (${id}, ${org}, ${kind}, ${schedule}, ${sql.jsonb(about as never)})`)
 
+/** Whether the org was told of this before, whatever else was said about it then. */
+export const hasNotice = (tx: Tx, {org, kind, about}: Pick<NewNotice, 'org' | 'kind' | 'about'>) =>
+  tx.exists(sql.type(Empty)`select from notices where org_id = ${org} and kind = ${kind} and about @> ${sql.jsonb(about as never)}`)
+
 const Notice = z.object({
   no: z.number(),
   id: z.string(),
@@ -26,6 +30,12 @@ export const claimNotice = (tx: Tx, {after}: {after: number}) =>
     select notice_no as no, notices.id, org_id as org, kind, schedule_id as schedule, about, notices.created_at as at
     from notices join orgs on orgs.id = org_id and closed_at is null
     where expanded_at is null and notice_no > ${after} order by notice_no limit 1 for update of notices skip locked`)
+
+type Said = {org: string; kind: string; periodStart: string; percent: number}
+
+export const hasSaidUse = (tx: Tx, {org, kind, periodStart, percent}: Said) =>
+  tx.exists(sql.type(Empty)`
+    select from notices where org_id = ${org} and kind = ${kind} and about @> ${sql.jsonb({periodStart, percent})}`)
 
 /** A notice for one endpoint, which nobody else is told of: it is handed out as it is written. Answers its number. */
 export const insertTest = (tx: Tx, {id, org, kind, body}: {id: string; org: string; kind: string; body: string}) =>
@@ -63,6 +73,15 @@ export const findRunTies = (db: Db, run: number) =>
   db.one(sql.type(z.object({schedule: z.string().nullable(), template: z.string().nullable()}))`
     select (select schedule_id from firings f where f.run_no = r.run_no limit 1) as schedule, template_id as template
     from runs r where run_no = ${run}`)
+
+const Recent = z.object({id: z.string(), kind: z.string(), about: z.record(z.string(), z.json()), at: z.string()})
+
+/** The newest of the org's, of kinds that begin with any of these. */
+export const listRecentNotices = (db: Db, {org, kinds, days, limit}: {org: string; kinds: string[]; days: number; limit: number}) =>
+  db.any(sql.type(Recent)`
+    select id, kind, about, created_at as at from notices
+    where org_id = ${org} and split_part(kind, '.', 1) = any(${sql.array(kinds, 'text')}) and created_at > lading_now() - make_interval(days => ${days})
+    order by notice_no desc limit ${limit}`)
 
 /** At most `limit`, with their deliveries; answers how many went. */
 export const deleteOldNotices = async (db: Db, {days, limit}: {days: number; limit: number}) => {

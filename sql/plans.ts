@@ -119,6 +119,11 @@ export const beginTrial = (tx: Tx, {org, plan, days}: {org: string; plan: string
       trial_started_at = clock.now, trial_ends_at = clock.now + make_interval(days => ${days})
     from (select lading_now() as now) clock where id = ${org}`)
 
+/** It gave way to a plan that was bought before its time was over. */
+export const cutTrial = (tx: Tx, org: string) =>
+  tx.query(sql.type(z.object({}))`
+    update orgs set trial_ends_at = lading_now() where id = ${org} and plan_status <> 'trialing' and trial_ends_at > lading_now()`)
+
 const Trial = z.object({org: z.string(), plan: z.string(), from: z.string(), endsAt: z.string()})
 
 /** One trial whose time is over, its org's row held; null while there is none. */

@@ -39,24 +39,29 @@ export const reserveRows = (tx: Tx, {org, runId, startsAt, rows, overageAllowed}
       insert into row_usage (run_id, org_id, starts_at, reserved, overage_allowed) values (${runId}, ${org}, ${startsAt}, ${rows}, ${overageAllowed}))
     update usage_periods set reserved = reserved + ${rows} where org_id = ${org} and starts_at = ${startsAt}`)
 
+const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.number(), rowsBeyond: z.number()})
+
 /**
- * What the run counted instead of what it reserved, once. What takes the period past its limit is overage where the run was let through
- * for that. A run that reserved nothing changes nothing. The period is held by a statement of its own first, so that the sums add up.
+ * What the run counted instead of what it reserved, once: answers the period as it is then, and the run's rows; null for a run that was settled
+ * before, or reserved none. What
+ * takes the period past its limit is overage where the run was let through for that. The period is held by a statement of its own first, so that the sums add up.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
     select from usage_periods join row_usage using (org_id, starts_at) where run_id = ${runId} and row_usage.used is null
     for no key update of usage_periods`)
-  await tx.query(sql.type(Empty)`
+  return tx.maybeOne(sql.type(Settled)`
     with ended as (
       update row_usage u set used = done.counted, settled_at = lading_now(),
         overage = case when overage_allowed then greatest(0, least(done.counted, p.used + done.counted - p.rows_limit)) else 0 end
       from usage_periods p,
         (select coalesce((select counted from runs join run_heads using (run_no) where id = ${runId}), 0) as counted) as done
       where u.run_id = ${runId} and u.used is null and p.org_id = u.org_id and p.starts_at = u.starts_at
-      returning u.org_id, u.starts_at, u.reserved, u.used, u.overage)
+      returning u.run_id, u.org_id, u.starts_at, u.reserved, u.used, u.overage)
     update usage_periods p set reserved = p.reserved - ended.reserved, used = p.used + ended.used, overage = p.overage + ended.overage
-    from ended where p.org_id = ended.org_id and p.starts_at = ended.starts_at`)
+    from ended where p.org_id = ended.org_id and p.starts_at = ended.starts_at
+    returning p.org_id as org, run_id as "runId", ended.used as rows, ended.overage as "rowsBeyond", p.starts_at as "startsAt", ends_at as "endsAt",
+      rows_limit as "rowsLimit", p.reserved, p.used, p.overage`)
 }
 
 /** Of one run; null where it reserved none. */

@@ -167,6 +167,8 @@ export const rows: Record<string, Row> = {
   'PATCH /billing/admin/plans/:id/payment': staff,
   'GET /billing/admin/packs': staff,
   'PATCH /billing/admin/packs/:key/payment': staff,
+  'GET /billing/admin/events': staff,
+  'POST /billing/webhook': everybody,
   'POST /staff/people': adminToken,
   'DELETE /staff/people/:id': adminToken,
   'POST /staff/people/:id/delete': adminToken,

@@ -2,17 +2,18 @@ import {openPaymentProvider} from '../shared/billing/payment-provider.ts'
 import {type Config, databaseUrlOf, readConfig, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
+import {armFault} from '../shared/fault-point.ts'
 import {jobs} from '../shared/jobs.ts'
 import {type Log, openLog} from '../shared/log.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
-import {armFault} from '../shared/fault-point.ts'
 import type {Worker} from './worker.ts'
 
 /** What can be started by name; operators scale each on its own. A process loads its own alone: the code of the others takes memory too. */
 const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   archive: () => Promise.all([import('./archive.ts')]),
+  billing: () => Promise.all([import('./billing.ts'), import('./billing-rounds.ts')]),
   checks: () => Promise.all([import('./checks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),
   credits: () => Promise.all([import('./credits.ts')]),

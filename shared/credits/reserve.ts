@@ -1,7 +1,10 @@
-import {endReservation, findReservation, holdCredits, insertReservation, postEntry, type Reservation, spendHeld} from '../../sql/credits.ts'
+import {endReservation, findReservation, holdCredits, insertReservation, postEntry, type Reservation, readIncluded, spendHeld} from '../../sql/credits.ts'
 import type {Tx} from '../../sql/database.ts'
+import {considerTopup} from '../billing/topup-trigger.ts'
 import {findPack, findRoom, limitRefusal, statusRefusal} from '../entitlements/refusal.ts'
 import {obstacleOf, type Standing} from '../entitlements/standing.ts'
+import {announceUse} from '../notices/use.ts'
+import type {Queue} from '../queue.ts'
 import {type Balance, expire, holdCurrent, readBalance} from './balance.ts'
 
 /** Longer than any call to a model may take; credits of a process that died come back after it. */
@@ -13,9 +16,13 @@ export type Reserved = {reservation: Reservation; balance: Balance}
 /**
  * Sets `amount` credits aside for something that is about to be done, in a transaction that is committed before it is. `ref` names it: asked
  * again it is the same reservation, whatever has become of that. Refuses with CREDITS_EXHAUSTED, and while the org's status keeps it
- * from anything metered.
+ * from anything metered. Where fewer are left than the org wants to have, more are sent for.
  */
-export const reserveCredits = async (tx: Tx, {org, feature, amount, ref, seconds = reservedSeconds}: Asked): Promise<Reserved> => {
+export const reserveCredits = async (
+  tx: Tx,
+  queue: Queue,
+  {org, feature, amount, ref, seconds = reservedSeconds}: Asked,
+): Promise<Reserved> => {
   assertWhole(amount, 1)
   const {standing, balance} = await holdCurrent(tx, org)
   const known = await findReservation(tx, {org, ref})
@@ -25,7 +32,9 @@ export const reserveCredits = async (tx: Tx, {org, feature, amount, ref, seconds
   if (balance.available < amount) throw await exhausted(tx, standing, balance, amount)
   await insertReservation(tx, {org, ref, feature, amount, seconds})
   await postEntry(tx, {org, kind: 'reserve', ref, feature, reserved: amount})
-  return {reservation: (await findReservation(tx, {org, ref}))!, balance: await readBalance(tx, standing)}
+  const after = await readBalance(tx, standing)
+  await considerTopup(tx, queue, {standing, balance: after})
+  return {reservation: (await findReservation(tx, {org, ref}))!, balance: after}
 }
 
 const exhausted = async (tx: Tx, standing: Standing, balance: Balance, amount: number) => {
@@ -46,19 +55,29 @@ type Done = {org: string; ref: string; amount: number}
  * What was set aside has cost `amount`, and no more than was set aside: the rest is given back. Settled once; again it changes nothing. One
  * that took longer than its time is paid of what is there by now. Answers what was spent.
  */
-export const settleCredits = async (tx: Tx, {org, ref, amount}: Done): Promise<{spent: number; balance: Balance}> => {
+export const settleCredits = async (tx: Tx, queue: Queue, {org, ref, amount}: Done): Promise<{spent: number; balance: Balance}> => {
   assertWhole(amount, 0)
   const {standing, balance} = await holdCurrent(tx, org)
   const reservation = await openReservation(tx, {org, ref})
   if (reservation.state !== 'reserved' && reservation.state !== 'expired') return {spent: reservation.spent, balance}
   const held = reservation.state === 'reserved' ? reservation.amount : await holdAgain(tx, {org, reservation, amount, balance})
   const spent = Math.min(amount, held)
+  const before = await readIncluded(tx, {org, endsAt: standing.window.endsAt})
   const pools = await spendHeld(tx, {org, ref, spent})
   await endReservation(tx, {org, ref, state: 'settled', spent})
   const {feature} = reservation
   await postEntry(tx, {org, kind: 'settle', ref, feature, included: -pools.included, purchased: -pools.purchased, reserved: -held})
+  await tellIncluded(tx, standing, before)
   await expire(tx, org)
-  return {spent, balance: await readBalance(tx, standing)}
+  const after = await readBalance(tx, standing)
+  await considerTopup(tx, queue, {standing, balance: after})
+  return {spent, balance: after}
+}
+
+/** Says so where half, four fifths or all of what the period includes is spent by now. */
+const tellIncluded = async (tx: Tx, {org, window}: Standing, before: {given: number; spent: number}) => {
+  const {given, spent} = await readIncluded(tx, {org, endsAt: window.endsAt})
+  await announceUse(tx, {org, kind: 'usage.credits', window, limit: given, before: before.spent, used: spent})
 }
 
 const holdAgain = async (tx: Tx, {org, reservation, amount, balance}: Pick<Done, 'org' | 'amount'> & Reserved): Promise<number> => {

@@ -41,7 +41,7 @@ export const describeStanding = ({
 })
 
 /** `limit` of a period in which the plan was raised is between those of the two plans. */
-const usageOf = async (tx: Tx, {org, plan, window}: Standing) => {
+export const usageOf = async (tx: Tx, {org, plan, window}: Standing) => {
   const {startsAt, endsAt} = window
   const fresh = {rowsLimit: plan.limits.rowsPerPeriod, used: 0, reserved: 0, overage: 0}
   const period = (await findPeriod(tx, {org, startsAt})) ?? fresh

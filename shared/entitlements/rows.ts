@@ -1,6 +1,8 @@
 import type {Pool, Tx} from '../../sql/database.ts'
+import {insertReport} from '../../sql/overage.ts'
 import {claimIdle, holdPeriod, lapseRun, type Period, reserveRows, settleRun} from '../../sql/usage.ts'
 import {holdCurrent} from '../credits/balance.ts'
+import {announceUse} from '../notices/use.ts'
 import {findRoom, type Lift, limitRefusal} from './refusal.ts'
 import type {Standing} from './standing.ts'
 
@@ -41,6 +43,18 @@ const noRoom = async (tx: Tx, standing: Standing, period: Period, rows: number) 
   return limitRefusal(balance, {code: 'LIMIT_ROWS', message, lift, extra: {limit, used, reserved, remaining, periodEnd: endsAt}})
 }
 
+/**
+ * For the transaction that ends a run: its rows count in its period, once. Those beyond the plan's are written down for the bill with it, and
+ * who wants to know is told where half, four fifths or all of the period's are used.
+ */
+export const settleRows = async (tx: Tx, runId: string): Promise<void> => {
+  const settled = await settleRun(tx, runId)
+  if (!settled) return
+  const {org, rows, rowsBeyond, used, rowsLimit, startsAt, endsAt} = settled
+  if (rowsBeyond > 0) await insertReport(tx, {identifier: `${runId}:1`, org, run: runId, rows: rowsBeyond})
+  await announceUse(tx, {org, kind: 'usage.rows', window: {startsAt, endsAt}, limit: rowsLimit, before: used - rows, used})
+}
+
 const LAPSED = {
   stopped: 'LAPSED',
   message: `Nobody began this run within ${unbegunHours} hours of its authorisation: authorise another`,
@@ -52,7 +66,7 @@ export const releaseIdle = async (db: Pool, {most}: {most: number}): Promise<num
     const found = await db.transaction(async tx => {
       const idle = await claimIdle(tx, {hours: unbegunHours})
       if (idle?.lapsed) await lapseRun(tx, idle.no!, LAPSED)
-      if (idle) await settleRun(tx, idle.runId)
+      if (idle) await settleRows(tx, idle.runId)
       return idle
     })
     if (!found) return done

@@ -13,7 +13,7 @@ import {
   type StandingRun,
 } from '../../sql/outside-runs.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
-import {settleRun} from '../../sql/usage.ts'
+import {settleRows} from '../entitlements/rows.ts'
 import {Refusal} from '../errors.ts'
 import {announceEnd} from '../notices/run-ended.ts'
 import {settleDead} from '../writes/settle.ts'
@@ -153,6 +153,6 @@ export const endOutside = async (tx: Tx, run: StandingRun, {outcome}: {outcome: 
   await endOutsideRun(tx, {no: run.no, outcome})
   if (run.importNo !== null) await setImportState(tx, {no: run.importNo, state: 'done'})
   await announceEnd(tx, run)
-  await settleRun(tx, run.id)
+  await settleRows(tx, run.id)
   return 'ended'
 }

@@ -7,11 +7,14 @@ import {openKeeper} from './keeper.ts'
 import {freePort} from './port.ts'
 import {startPostgres} from './postgres.ts'
 import {startProcfile} from './procfile.ts'
+import {openSale} from './sale.ts'
 import {type Output, openSupervisor, type Supervised, type Supervisor} from './supervisor.ts'
 
 export type Stack = {
   apiUrl: string
   crmUrl: string
+  /** Null where nothing is sold. */
+  paymentUrl: string | null
   databaseUrl: string
   processes: Map<string, Supervised>
   /** Resolves when our own Postgres has ended; never when `DATABASE_URL` names another. */
@@ -25,7 +28,9 @@ type StackOptions = {
   directory: string
   keep: boolean
   /** The ports to take when they are free; others otherwise. */
-  ports?: {api?: number; crm?: number}
+  ports?: {api?: number; crm?: number; payment?: number}
+  /** With a stand-in of the payment provider, what is sold made there; unless the environment names a provider. */
+  sells?: boolean
   env?: Record<string, string | undefined>
   output?: Output
 }
@@ -34,7 +39,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 const readyWithinSeconds = 45
 const startsBeforeGivingUp = 4
 
-/** The whole service on one machine: Postgres (unless `DATABASE_URL` names one), the CRM stand-in, every line of the Procfile. */
+/** The whole service on one machine: Postgres (unless `DATABASE_URL` names one), the stand-ins, every line of the Procfile. */
 export const startStack = async (options: StackOptions): Promise<Stack> => {
   const started: Stoppable[] = []
   const stop = async () => {
@@ -52,7 +57,7 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
 }
 
 /** Each part is put into `started` as soon as it runs, so that a later one's failure takes it down again. */
-const startParts = async ({directory, keep, ports = {}, env = {}, output}: StackOptions, started: Stoppable[]) => {
+const startParts = async ({directory, keep, ports = {}, sells = false, env = {}, output}: StackOptions, started: Stoppable[]) => {
   const begun = <T extends Stoppable>(part: T) => {
     started.push(part)
     return part
@@ -66,11 +71,24 @@ const startParts = async ({directory, keep, ports = {}, env = {}, output}: Stack
   const crmUrl = await startStandIn(outside, {port: await freePort(ports.crm), snapshot: keep ? join(directory, 'crm.json') : null})
   const port = await freePort(ports.api)
   const apiUrl = `http://127.0.0.1:${port}`
-  const settings = {...settingsOf({directory, apiUrl, crmUrl, port}), DATABASE_URL: databaseUrl, ...env}
+  const payment =
+    sells && !process.env.PAYMENT_API_KEY
+      ? await startPaymentStandIn(outside, {port: await freePort(ports.payment), apiUrl, directory})
+      : null
+  const secrets = secretsIn(directory)
+  const settings = {...secrets, ...settingsOf({directory, apiUrl, crmUrl, port}), ...payment?.settings, DATABASE_URL: databaseUrl, ...env}
   const service = begun(await startProcfile({path: join(root, 'Procfile'), cwd: root, env: settings, output}))
   await answers(`${apiUrl}/health`, service.processes.get('web')!, ({ok}) => ok)
+  if (payment) await openSale({apiUrl, adminToken: secrets.ADMIN_TOKEN, payment})
   const processes = new Map([...outside.processes, ...service.processes])
-  return {apiUrl, crmUrl, databaseUrl, processes, databaseEnded: cluster?.ended ?? new Promise<void>(() => {})}
+  return {
+    apiUrl,
+    crmUrl,
+    paymentUrl: payment?.url ?? null,
+    databaseUrl,
+    processes,
+    databaseEnded: cluster?.ended ?? new Promise<void>(() => {}),
+  }
 }
 
 type Stoppable = {stop(): Promise<void>; kill?(): void}
@@ -83,11 +101,24 @@ const startStandIn = async (outside: Supervisor, {port, snapshot}: {port: number
   return url
 }
 
+const startPaymentStandIn = async (outside: Supervisor, {port, apiUrl, directory}: {port: number; apiUrl: string; directory: string}) => {
+  const key = 'sk_test_stand_in'
+  const secret = 'whsec_of_the_stand_in'
+  const told = ['--webhook', `${apiUrl}/billing/webhook`, '--webhook-secret', secret]
+  const kept = ['--snapshot', join(directory, 'payment.json'), '--live']
+  const standIn = outside.start({
+    name: 'payment',
+    command: ['node', 'test/simulators/payment.ts', '--port', `${port}`, '--key', key, ...told, ...kept],
+  })
+  const url = `http://127.0.0.1:${port}`
+  await answers(`${url}/_sim/clock`, standIn, ({ok}) => ok)
+  return {url, key, settings: {PAYMENT_API_KEY: key, PAYMENT_API_URL: url, PAYMENT_WEBHOOK_SECRETS: secret}}
+}
+
 type Settings = {directory: string; apiUrl: string; crmUrl: string; port: number}
 
 /** Drains within the ten seconds after which the supervisor kills. */
 const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
-  ...secretsIn(directory),
   PORT: `${port}`,
   PUBLIC_URL: apiUrl,
   STORAGE_DIR: join(directory, 'storage'),
@@ -99,13 +130,20 @@ const settingsOf = ({directory, apiUrl, crmUrl, port}: Settings) => ({
 })
 
 /** Made once per directory, so that grants sealed and sessions signed by an earlier start are good in the next. */
-const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: string} => {
+const secretsIn = (directory: string): {SECRETS_KEYS: string; SESSION_KEYS: string; ADMIN_TOKEN: string} => {
   const path = join(directory, 'secrets.json')
-  if (!fs.existsSync(path)) {
-    const key = () => `local:${randomBytes(32).toString('base64')}`
-    fs.writeFileSync(path, JSON.stringify({SECRETS_KEYS: key(), SESSION_KEYS: key()}), {mode: 0o600})
+  const known = fs.existsSync(path) ? JSON.parse(fs.readFileSync(path, 'utf8')) : {}
+  const key = () => `local:${randomBytes(32).toString('base64')}`
+  const ADMIN_TOKEN = randomBytes(32).toString('hex')
+  const secrets = {
+    SECRETS_KEYS: key(),
+    SESSION_KEYS: key(),
+    ADMIN_TOKEN,
+    ...known,
+    ...(process.env.ADMIN_TOKEN && {ADMIN_TOKEN: process.env.ADMIN_TOKEN}),
   }
-  return JSON.parse(fs.readFileSync(path, 'utf8'))
+  fs.writeFileSync(path, JSON.stringify(secrets), {mode: 0o600})
+  return secrets
 }
 
 /** Waits until the address answers as wanted; gives up when the process dies again and again, and says its last words. */

@@ -5,7 +5,7 @@ import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
 /** `npm start`: the whole service until Ctrl-C, its data kept in `.data/start` for the next time. */
-const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010}
+const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010, payment: 4020}
 const directory = join(root, '.data', 'start')
 /** Ana's session is left here, so that the API can be tried from a shell without a browser. */
 const sessionFile = join(directory, 'session')
@@ -27,7 +27,7 @@ const start = async () => {
     process.exit(code)
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0))
-  stack = await startStack({directory, keep: true, ports: wanted, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'}, output})
+  stack = await startStack({directory, keep: true, ports: wanted, sells: true, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'}, output})
   fs.writeFileSync(sessionFile, await signIn(stack.apiUrl, email), {mode: 0o600})
   printAddresses(stack)
   await stack.databaseEnded
@@ -36,12 +36,14 @@ const start = async () => {
   await leave(1)
 }
 
-const printAddresses = ({apiUrl, crmUrl, databaseUrl}: Stack) => {
+const printAddresses = ({apiUrl, crmUrl, paymentUrl, databaseUrl}: Stack) => {
   console.log(`\n${paint('bold', 'Lading is up.')} Data stays in ${shown(directory)}. Ctrl-C stops it.\n`)
   printTable([
     ['API', `${apiUrl}${instead(apiUrl, wanted.api)}`],
     ['CRM stand-in', `${crmUrl}${instead(crmUrl, wanted.crm)}`],
+    ...(paymentUrl ? [['Payments stand-in', `${paymentUrl}${instead(paymentUrl, wanted.payment)}`] as [string, string]] : []),
     ['Postgres', databaseUrl],
+    ['Backoffice', `ADMIN_TOKEN in ${shown(join(directory, 'secrets.json'))}`],
     ['Sign in', `${apiUrl}/auth/zoho/start?dc=local&return=${encodeURIComponent(apiUrl)}`],
     ['Signed in', `${email}, eight hours: curl -H "authorization: Bearer $(cat ${shown(sessionFile)})" ${apiUrl}/auth/me`],
   ])

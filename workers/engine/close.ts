@@ -1,3 +1,4 @@
+import {settleRows} from '../../shared/entitlements/rows.ts'
 import {announceEnd} from '../../shared/notices/run-ended.ts'
 import {deleteChainRows} from '../../sql/chain-rows.ts'
 import {setImportState} from '../../sql/imports.ts'
@@ -7,7 +8,6 @@ import {deleteCursors} from '../../sql/run-cursors.ts'
 import {countAdmissions, deleteAdmissions, findHead} from '../../sql/run-heads.ts'
 import {deleteAnswers} from '../../sql/run-lookups.ts'
 import {beginClose, endRun} from '../../sql/runs.ts'
-import {settleRun} from '../../sql/usage.ts'
 import type {Held} from './context.ts'
 import {LeaseLost} from './ending.ts'
 import {atPoint} from '../../shared/fault-point.ts'
@@ -35,7 +35,7 @@ export const closeRun = async (ctx: Held): Promise<void> => {
     if (!(await endRun(tx, {no: run.no, fence}))) throw new LeaseLost('Another owner closes the run')
     if (run.importNo !== null && !run.dryRun) await setImportState(tx, {no: run.importNo, state: 'done'})
     await announceEnd(tx, run)
-    await settleRun(tx, run.id)
+    await settleRows(tx, run.id)
   })
 }
 

@@ -8,23 +8,31 @@ import {type Balance, holdCurrent} from '../../../shared/credits/balance.ts'
 import {grantCredits} from '../../../shared/credits/grant.ts'
 import {releaseCredits, reserveCredits, reservedSeconds, settleCredits} from '../../../shared/credits/reserve.ts'
 import {Refusal} from '../../../shared/errors.ts'
+import {jobs} from '../../../shared/jobs.ts'
+import {openLog} from '../../../shared/log.ts'
+import {openQueue, type Queue} from '../../../shared/queue.ts'
 import {type Pool, sql} from '../../../sql/database.ts'
 import {makeOrg, setAhead, sumUp} from '../../crediting.ts'
 import {openLedger} from '../../running.ts'
 
 let opened: Awaited<ReturnType<typeof openLedger>>
 let db: Pool
+let queue: Queue
 test.before(async t => {
   opened = await openLedger(t.title)
   db = opened.db
+  queue = await openQueue(opened.url, jobs, {log: openLog('test', 'silent'), upkeep: false, connections: 1})
 })
-test.after.always(() => opened?.close())
+test.after.always(async () => {
+  await queue?.stop({graceful: false})
+  await opened?.close()
+})
 
 const feature = 'formula'
 const day = 86_400
 const balanceOf = async (org: string): Promise<Balance> => (await db.transaction(tx => holdCurrent(tx, org))).balance
-const reserve = (org: string, ref: string, amount: number) => db.transaction(tx => reserveCredits(tx, {org, feature, amount, ref}))
-const settle = (org: string, ref: string, amount: number) => db.transaction(tx => settleCredits(tx, {org, ref, amount}))
+const reserve = (org: string, ref: string, amount: number) => db.transaction(tx => reserveCredits(tx, queue, {org, feature, amount, ref}))
+const settle = (org: string, ref: string, amount: number) => db.transaction(tx => settleCredits(tx, queue, {org, ref, amount}))
 const release = (org: string, ref: string) => db.transaction(tx => releaseCredits(tx, {org, ref}))
 const inDays = (days: number) => new Date(Date.now() + days * day * 1000).toISOString()
 
@@ -202,7 +210,7 @@ test.serial('each period has its included credits once; what is purchased stays;
   const third = await balanceOf(org)
   t.like(third, {included: 10, purchased: 4, available: 14})
   t.true(third.periodStart > first.periodEnd)
-  await db.transaction(tx => reserveCredits(tx, {org, feature, amount: 14, ref: 'long', seconds: 90 * day}))
+  await db.transaction(tx => reserveCredits(tx, queue, {org, feature, amount: 14, ref: 'long', seconds: 90 * day}))
   await setAhead(db, (Date.parse(third.periodEnd) - Date.now()) / 1000 + day)
   t.like(await balanceOf(org), {included: 20, purchased: 4, reserved: 14, available: 10}, 'held over the end of the period')
   t.like(await release(org, 'long'), {included: 10, purchased: 4, available: 14}, 'and expired once nothing holds it')

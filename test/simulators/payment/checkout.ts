@@ -54,7 +54,7 @@ export const createCheckout = ({world, params}: Call): Thing => {
     ui_mode: 'hosted_page',
     url: `${world.baseUrl}/c/pay/${id}`,
   })
-  world.clock.plan(`checkout:${id}`, expires, () => expire(world, world.store.get('checkout.session', id)!))
+  world.clock.plan(`checkout:${id}`, expires)
   return add(world, session)
 }
 
@@ -177,7 +177,7 @@ export const expireCheckout = ({world, ids}: Call): Thing => {
   return expire(world, session)
 }
 
-const expire = (world: World, session: Thing): Thing => {
+export const expire = (world: World, session: Thing): Thing => {
   world.clock.cancel(`checkout:${session.id}`)
   return change(world, session, {status: 'expired', url: null}, 'checkout.session.expired')
 }

@@ -12,11 +12,11 @@ export const toSeconds = (at: Instant): number => {
 /** The provider's time. It stands still until it is moved, and what is due on the way is done in its order. */
 export type Clock = {
   now: () => number
-  /** The next thing due until then, with the clock already put there; null when there is none. */
-  next: (until: number) => (() => void) | null
+  /** The name of the next thing due until then, with the clock already put there; null when there is none. */
+  next: (until: number) => string | null
   set: (at: number) => void
-  /** One thing a name: naming it again moves it. Of things due at once the lower rank comes first. */
-  plan: (name: string, at: number, run: () => void, rank?: number) => void
+  /** One thing a name, as `due.ts` reads it: naming it again moves it. Of things due at once the lower rank comes first. */
+  plan: (name: string, at: number, rank?: number) => void
   cancel: (name: string) => void
 }
 
@@ -28,9 +28,9 @@ export const createClock = (store: Store, at: Instant): Clock => {
       if (to < now) throw new TypeError('This clock goes forwards only')
       now = to
     },
-    plan: (name, due, run, rank = 5) => {
+    plan: (name, due, rank = 5) => {
       store.drop('~due', name)
-      store.put({id: name, object: '~due', at: due, run, rank})
+      store.put({id: name, object: '~due', at: due, rank})
     },
     cancel: name => store.drop('~due', name),
     next: until => {
@@ -41,7 +41,7 @@ export const createClock = (store: Store, at: Instant): Clock => {
       if (!first) return null
       store.drop('~due', first.id)
       now = Math.max(now, first.at)
-      return first.run
+      return first.id
     },
   }
 }

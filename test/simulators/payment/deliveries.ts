@@ -38,7 +38,7 @@ const plan = (world: World, event: Thing, endpoint: Thing, {isDuring = false, de
   const id = world.newId('whd')
   const due = world.clock.now() + delay
   world.store.put({id, object: '~delivery', event: event.id, endpoint: endpoint.id, due, tries: 0, isDuring, isOut: false})
-  if (delay > 0) world.clock.plan(`delivery:${id}`, due, () => {})
+  if (delay > 0) world.clock.plan(`delivery:${id}`, due)
 }
 
 /** Deliveries that should leave now, in the order they will. */
@@ -87,7 +87,7 @@ const send = async (world: World, delivery: Thing) => {
   }
   const due = world.clock.now() + pause
   world.store.put({...delivery, tries, due, isDuring: false, isOut: false})
-  world.clock.plan(`delivery:${delivery.id}`, due, () => {})
+  world.clock.plan(`delivery:${delivery.id}`, due)
 }
 
 const post = async (url: string, event: Thing, secret: string, at: number): Promise<{status: number | null; answer: string}> => {

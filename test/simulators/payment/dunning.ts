@@ -11,13 +11,13 @@ const day = 24 * 3600
 /** A draft goes out by itself after its hour. */
 export const planInvoice = (world: World, invoice: Thing) => {
   if (invoice.automatically_finalizes_at === null) return
-  world.clock.plan(`invoice:${invoice.id}`, invoice.automatically_finalizes_at, () => advanceInvoice(world, invoice.id))
+  world.clock.plan(`invoice:${invoice.id}`, invoice.automatically_finalizes_at)
 }
 
-const advanceInvoice = (world: World, id: string) => {
-  const draft = world.store.get('invoice', id)!
-  if (draft.status !== 'draft') return
-  tryInvoice(world, finalizeInvoice(world, draft).id)
+/** A draft is sent out and asked for; one that could not be collected is asked for again. */
+export const advanceInvoice = (world: World, id: string) => {
+  const invoice = world.store.get('invoice', id)!
+  tryInvoice(world, invoice.status === 'draft' ? finalizeInvoice(world, invoice).id : id)
 }
 
 /** One try; when it fails the next one is set, and after the last the subscription bears what the owner has chosen. */
@@ -39,7 +39,7 @@ export const planRetry = (world: World, invoice: Thing) => {
   }
   const at = world.clock.now() + days * day
   change(world, invoice, {next_payment_attempt: at}, 'invoice.updated')
-  world.clock.plan(`invoice:${invoice.id}`, at, () => tryInvoice(world, invoice.id))
+  world.clock.plan(`invoice:${invoice.id}`, at)
   if (subscription?.status === 'active') changeSubscription(world, subscription, {status: 'past_due'})
 }
 

@@ -9,6 +9,9 @@ export type Keys = {
   begin: (key: string, fingerprint: string, now: number) => Answer | null
   keep: (key: string, answer: Answer) => void
   forget: (key: string) => void
+  /** What is kept, and its way back. */
+  list: () => [string, Kept][]
+  restore: (all: [string, Kept][]) => void
 }
 
 const day = 24 * 3600
@@ -44,6 +47,10 @@ export const createKeys = (): Keys => {
       if (found) found.answer = answer
     },
     forget: key => void kept.delete(key),
+    list: () => [...kept].filter(([, {answer}]) => answer !== null),
+    restore: all => {
+      for (const [key, one] of all) kept.set(key, one)
+    },
   }
 }
 

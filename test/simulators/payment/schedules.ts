@@ -109,10 +109,10 @@ const needLive = (world: World, id: string, verb: string): Thing => {
 /** Before the renewal of the same moment: that one asks for the new phase's price. */
 const planSchedule = (world: World, schedule: Thing) => {
   const before = 3
-  world.clock.plan(`schedule:${schedule.id}`, schedule.current_phase.end_date, () => advanceSchedule(world, schedule.id), before)
+  world.clock.plan(`schedule:${schedule.id}`, schedule.current_phase.end_date, before)
 }
 
-const advanceSchedule = (world: World, id: string) => {
+export const advanceSchedule = (world: World, id: string) => {
   const schedule = world.store.get('subscription_schedule', id)!
   const now = world.clock.now()
   if (schedule.status !== 'active') return

@@ -4,6 +4,7 @@ import {payCheckout} from './checkout-payment.ts'
 import {type Instant, toSeconds} from './clock.ts'
 import {type Dashboard, openDashboard} from './dashboard.ts'
 import {sendDue, settle, type Try} from './deliveries.ts'
+import {runDue} from './due.ts'
 import {createEndpoint} from './endpoints.ts'
 import type {FaultSpec, Faults} from './faults.ts'
 import type {Entry, Journal} from './journal.ts'
@@ -78,8 +79,8 @@ const timeAccess = (world: () => World) => {
   const advanceTo = async (to: Instant) => {
     const at = toSeconds(to)
     await settle(world())
-    for (let run = world().clock.next(at); run; run = world().clock.next(at)) {
-      run()
+    for (let name = world().clock.next(at); name !== null; name = world().clock.next(at)) {
+      runDue(world(), name)
       world().store.commit()
       await settle(world())
     }

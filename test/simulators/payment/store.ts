@@ -7,6 +7,8 @@ export type Store = {
   find: (id: string) => Thing | undefined
   /** Oldest first. */
   all: (object: string) => Thing[]
+  /** Every thing there is, of each kind the oldest first. */
+  list: () => Thing[]
   /** Things are values: a changed one is put in the place of the old one, so what others hold stays as it was. */
   put: <T extends Thing>(thing: T) => T
   drop: (object: string, id: string) => void
@@ -42,6 +44,7 @@ export const createStore = (): Store => {
       return undefined
     },
     all: object => [...ofKind(object).values()],
+    list: () => [...kinds.values()].flatMap(things => [...things.values()]),
     put: thing => {
       set(thing.object, thing.id, thing)
       return thing

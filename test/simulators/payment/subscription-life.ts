@@ -22,7 +22,7 @@ export const planSubscription = (world: World, subscription: Thing) => {
   const name = `subscription:${subscription.id}`
   const at = nextDue(world, subscription)
   if (at === null) world.clock.cancel(name)
-  else world.clock.plan(name, at, () => advanceSubscription(world, subscription.id))
+  else world.clock.plan(name, at)
 }
 
 const nextDue = (world: World, subscription: Thing): number | null => {
@@ -39,7 +39,7 @@ const nextDue = (world: World, subscription: Thing): number | null => {
 const isTold = (world: World, {id, trial_end}: Thing) => world.store.get('~told', id)?.trial_end === trial_end
 
 /** Whatever is due for it now, one after the other. */
-const advanceSubscription = (world: World, id: string) => {
+export const advanceSubscription = (world: World, id: string) => {
   const read = () => world.store.get('subscription', id)!
   const now = world.clock.now()
   if (read().status === 'incomplete') return expireFirst(world, read())

@@ -1,0 +1,31 @@
+import type {Stripe} from 'stripe'
+import {endCheckout} from '../../sql/checkouts.ts'
+import type {Pool} from '../../sql/database.ts'
+import type {Config} from '../config.ts'
+import type {Log} from '../log.ts'
+import type {Queue} from '../queue.ts'
+import {PaymentFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+
+export type CheckoutTools = {config: Config; db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+
+/** The admin who asks. */
+export type Asker = {org: string; person: string; email: string}
+
+type Written = {id: string; params: object}
+
+/**
+ * The session of a row that is written, once however often it is asked for. What was definitely not done is marked; what may have been stays
+ * as it is, and is looked into later (stale-checkouts.ts).
+ */
+export const createSession = async ({db, payment}: Pick<CheckoutTools, 'db' | 'payment'>, {id, params}: Written): Promise<Stripe.Checkout.Session> => {
+  try {
+    return await payment.ask('checkout.session', stripe =>
+      stripe.checkout.sessions.create(params as Stripe.Checkout.SessionCreateParams, {idempotencyKey: `cs:${id}`}),
+    )
+  } catch (error) {
+    const isUndone = error instanceof PaymentFailure && error.kind !== 'unavailable' && error.kind !== 'busy'
+    if (isUndone) await endCheckout(db, {id, session: null, state: 'failed'})
+    throw error
+  }
+}

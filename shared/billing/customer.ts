@@ -1,0 +1,58 @@
+import {setTimeout} from 'node:timers/promises'
+import {findBillingAccount, keepAccount, keepBillingEmail, keepCustomer, setCustomerEmail} from '../../sql/billing-accounts.ts'
+import type {Pool} from '../../sql/database.ts'
+import {listMembers} from '../../sql/members.ts'
+import type {Config} from '../config.ts'
+import {normaliseAddress} from '../people/address.ts'
+import {isAtLeast} from '../people/roles.ts'
+import {metadataOf} from './metadata.ts'
+import {PaymentFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+
+type Tools = {config: Config; db: Pool; payment: PaymentProvider}
+type Asking = {org: string; email: string}
+
+/**
+ * The org's one customer at the provider, made for the first Checkout and known here before anything is made for it. Its address is that of the
+ * admin who asked first, and moves to the one asking when it is no admin's of the org any more.
+ */
+export const keepPaymentCustomer = async (tools: Tools, {org, email}: Asking): Promise<string> => {
+  const {db, payment} = tools
+  await keepAccount(db, org)
+  const kept = await keepBillingEmail(db, {org, email})
+  if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email})
+  if (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email}))) {
+    // No key: the same address twice is the same address, and one used an hour ago may be moved back to.
+    await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email}))
+    await setCustomerEmail(db, {org, email})
+  }
+  return kept.customer
+}
+
+const isSame = (one: string, other: string) => normaliseAddress(one) === normaliseAddress(other)
+
+const isOfAdmin = async (db: Pool, {org, email}: Asking) =>
+  (await listMembers(db, org)).some(member => isAtLeast(member.role, 'admin') && isSame(member.email, email))
+
+const tries = 10
+const pauseMs = 300
+
+/**
+ * One key and one address, whoever asks: the provider makes one, and of two who ask at the same time the second is told to wait. Nothing that may
+ * change between two tries is sent with it.
+ */
+const makeCustomer = async (tools: Tools, {org, email}: Asking): Promise<string> => {
+  const {config, db, payment} = tools
+  const metadata = metadataOf(config, {org, kind: 'customer'})
+  for (let left = tries; ; left--) {
+    try {
+      const {id} = await payment.ask('customer', stripe => stripe.customers.create({email, metadata}, {idempotencyKey: `cus:${org}`}))
+      return await keepCustomer(db, {org, customer: id, email})
+    } catch (error) {
+      const made = (await findBillingAccount(db, org))?.customer
+      if (made) return made
+      if (!(error instanceof PaymentFailure && error.kind === 'busy') || left === 1) throw error
+      await setTimeout(pauseMs)
+    }
+  }
+}

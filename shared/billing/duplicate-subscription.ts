@@ -1,0 +1,49 @@
+import type {Stripe} from 'stripe'
+import type {Checkout} from '../../sql/checkouts.ts'
+import type {Pool} from '../../sql/database.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import type {Log} from '../log.ts'
+import {announce} from '../notices/announce.ts'
+import {PaymentFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {idOf, isOver, type ReadSubscription, readSubscription} from './subscription.ts'
+
+type Tools = {db: Pool; payment: PaymentProvider; log: Log}
+
+/**
+ * A plan that was bought while the org had another one, which our own pages do not let happen: it ends at once, and what was paid for it is
+ * given back. Answers whether it was one. Each step is harmless to repeat. One that was over when the other began is none.
+ */
+export const endSecondSubscription = async (tools: Tools, {row, read}: {row: Checkout; read: ReadSubscription}): Promise<boolean> => {
+  const {id, org} = row
+  const known = await findSubscription(tools.db, org)
+  if (!known || known.id === read.id || isOver(known) || row.state === 'complete') return false
+  const first = await readSubscription(tools, known.id)
+  if (!first || isOver(first) || (first.periodStartsAt ?? '') > (read.periodStartsAt ?? '')) return false
+  tools.log.error({org, checkout: id, first: first.id, second: read.id}, 'a second subscription was bought: it is ended and paid back')
+  const ended = isOver(read) ? null : await cancel(tools, id, read.id)
+  const refund = await payBack(tools, id, ended ?? (await readLatest(tools, read.id)))
+  const about = {subscription: read.id, amount: refund?.amount ?? 0, currency: refund?.currency ?? null, reason: 'second_subscription'}
+  await tools.db.transaction(tx => announce(tx, {org, kind: 'billing.refunded', schedule: null, about}))
+  return true
+}
+
+const expand = ['latest_invoice.payments']
+
+const cancel = ({payment}: Tools, checkout: string, id: string) =>
+  payment.ask('subscription', stripe => stripe.subscriptions.cancel(id, {expand}, {idempotencyKey: `cs:${checkout}:cancel`}))
+
+const readLatest = ({payment}: Tools, id: string) =>
+  payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand}))
+
+const payBack = async ({payment}: Tools, checkout: string, {latest_invoice: invoice}: Stripe.Subscription) => {
+  const payments = typeof invoice === 'object' ? (invoice?.payments?.data ?? []) : []
+  const intent = payments.map(one => idOf(one.payment.payment_intent)).find(one => one !== null)
+  if (intent === undefined) return null
+  return payment
+    .ask('refund', stripe => stripe.refunds.create({payment_intent: intent}, {idempotencyKey: `cs:${checkout}:refund`}))
+    .catch(error => {
+      if (error instanceof PaymentFailure && error.code === 'charge_already_refunded') return null
+      throw error
+    })
+}

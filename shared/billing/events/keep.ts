@@ -1,0 +1,65 @@
+import type {Stripe} from 'stripe'
+import {findOrgOfCustomer, keepAccount, lockBillingAccount} from '../../../sql/billing-accounts.ts'
+import type {Pool, Tx} from '../../../sql/database.ts'
+import {deferEvent, type EventStatus, type Hint, insertEvent, isApplyingEvents, lockEventStatus} from '../../../sql/payment-events.ts'
+import type {Config} from '../../config.ts'
+import {applyPaymentEvent} from '../../jobs.ts'
+import {enqueue, type Queue} from '../../queue.ts'
+import {changeInProgress} from '../lease.ts'
+import {APP} from '../metadata.ts'
+import {hintOf} from './hint.ts'
+import {meaningOf} from './meaning.ts'
+
+type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT' | 'PAYMENT_API_KEY'>}
+
+/**
+ * Keeps an event that was verified and has it applied, once under its id however often it is told. While somebody changes something about the
+ * org's plan it is kept, refused with CHANGE_IN_PROGRESS, which has the provider tell it again, and applied when they are done.
+ */
+export const keepEvent = async ({db, queue, config}: Tools, event: Stripe.Event): Promise<{received: true}> => {
+  const {id, type} = event
+  const hint = hintOf(event)
+  const isTaken = await db.transaction(async tx => {
+    const {org, ignoredFor} = await findWhose(tx, config, type, hint)
+    const account = org === null ? null : await lockAccount(tx, org)
+    const status: EventStatus = ignoredFor === null ? 'received' : 'ignored'
+    await insertEvent(tx, {id, type, status, org, error: ignoredFor || null, hint})
+    if (isOver(await lockEventStatus(tx, id))) return true
+    if (!account?.isHeld) {
+      await enqueue(queue, applyPaymentEvent, {event: id}, {tx, track: false})
+      return true
+    }
+    await deferEvent(tx, id)
+    return isApplyingEvents(tx, account.org)
+  })
+  if (!isTaken) throw changeInProgress()
+  return {received: true}
+}
+
+const isOver = (status: EventStatus | null) => status === 'processed' || status === 'ignored'
+
+/** Takes turns with whoever lets go of the org: they see this event, or it is not held any more. */
+const lockAccount = async (tx: Tx, org: string) => {
+  await keepAccount(tx, org)
+  return lockBillingAccount(tx, org)
+}
+
+/** `ignoredFor`: a word on why nothing follows from it, empty where its type says it all; null where something may. */
+const findWhose = async (
+  tx: Tx,
+  config: Tools['config'],
+  type: string,
+  {customer, charge, app, env, org: named, live}: Hint,
+): Promise<{org: string | null; ignoredFor: string | null}> => {
+  const org = customer === null ? null : await findOrgOfCustomer(tx, customer)
+  const isOthers = app !== null && (app !== APP || env !== config.PAYMENT_ENVIRONMENT)
+  if (live !== isLive(config)) return {org, ignoredFor: 'OTHER_MODE'}
+  if (isOthers) return {org: null, ignoredFor: 'OTHER_APP'}
+  if (meaningOf(type) === null) return {org, ignoredFor: ''}
+  // A dispute names a charge, and the charge names the customer.
+  if (customer === null && charge !== null) return {org: null, ignoredFor: null}
+  if (org === null) return {org, ignoredFor: 'UNKNOWN_CUSTOMER'}
+  return {org, ignoredFor: named === null || named === org ? null : 'OTHER_ORG'}
+}
+
+const isLive = ({PAYMENT_API_KEY: key}: Tools['config']) => /^[a-z]+_live_/.test(key ?? '')

@@ -1,0 +1,60 @@
+/**
+ * What an event is about, and so what is asked of the provider because of it: the org's subscription, a Checkout, a top-up, a customer, or
+ * something that has happened and people are told of.
+ */
+export type Meaning =
+  | 'subscription'
+  | 'checkout'
+  | 'topup'
+  | 'customer.gone'
+  | 'trial.ending'
+  | 'invoice.failed'
+  | 'invoice.action'
+  | 'refund'
+  | 'dispute'
+  | 'alarm'
+
+/** Of every other type nothing follows: `invoice.created` and `invoice.finalized` among them. */
+const MEANINGS: Record<string, Meaning> = {
+  'checkout.session.completed': 'checkout',
+  'checkout.session.async_payment_succeeded': 'checkout',
+  'checkout.session.async_payment_failed': 'checkout',
+  'checkout.session.expired': 'checkout',
+  'customer.subscription.created': 'subscription',
+  'customer.subscription.updated': 'subscription',
+  'customer.subscription.deleted': 'subscription',
+  'customer.subscription.paused': 'subscription',
+  'customer.subscription.resumed': 'subscription',
+  'customer.subscription.trial_will_end': 'trial.ending',
+  // Neither is anything our calls can bring about.
+  'customer.subscription.pending_update_applied': 'alarm',
+  'customer.subscription.pending_update_expired': 'alarm',
+  'subscription_schedule.updated': 'subscription',
+  'subscription_schedule.released': 'subscription',
+  'subscription_schedule.completed': 'subscription',
+  'subscription_schedule.canceled': 'subscription',
+  'subscription_schedule.aborted': 'subscription',
+  'invoice.paid': 'subscription',
+  'invoice.voided': 'subscription',
+  'invoice.finalization_failed': 'alarm',
+  'invoice.payment_failed': 'invoice.failed',
+  'invoice.marked_uncollectible': 'invoice.failed',
+  'invoice.payment_action_required': 'invoice.action',
+  'payment_intent.succeeded': 'topup',
+  'payment_intent.payment_failed': 'topup',
+  'payment_intent.canceled': 'topup',
+  'charge.refunded': 'refund',
+  'charge.dispute.created': 'dispute',
+  'charge.dispute.closed': 'dispute',
+  // Which card is charged is part of what is read of a subscription.
+  'customer.updated': 'subscription',
+  'payment_method.attached': 'subscription',
+  'payment_method.detached': 'subscription',
+  'payment_method.automatically_updated': 'subscription',
+  'customer.deleted': 'customer.gone',
+}
+
+export const meaningOf = (type: string): Meaning | null => MEANINGS[type] ?? null
+
+/** The types whose events are worth sending to us. */
+export const EVENT_TYPES = Object.keys(MEANINGS)

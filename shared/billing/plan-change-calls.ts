@@ -1,0 +1,155 @@
+import type {Stripe} from 'stripe'
+import type {PlanChange, PlannedCall} from '../../sql/plan-changes.ts'
+import type {Config} from '../config.ts'
+import {metadataOf} from './metadata.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {type Terms, WITH} from './plan-change-terms.ts'
+import {idOf} from './subscription.ts'
+
+/** A change as far as its calls go. */
+export type Asked = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number}
+export type NextCall = Pick<PlannedCall, 'name' | 'on' | 'params'>
+
+type Settings = Pick<Config, 'PAYMENT_ENVIRONMENT'>
+
+/**
+ * The call that brings a subscription nearer to what a change wants of it, from where it stands; null when it stands there. Worked out anew after
+ * every call, so one that was done and not heard of is not done again.
+ *
+ * Whatever else is on the subscription rides along as it is: rows beyond the plan are billed with the period they were written in.
+ */
+export const nextCall = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+  switch (asked.kind) {
+    case 'now':
+      return upgrade(settings, asked, terms)
+    case 'at_renewal':
+      return moveAtRenewal(settings, asked, terms)
+    case 'cancel':
+      return cancel(settings, asked, terms)
+    case 'take_back':
+      return release(terms) ?? takeBackEnd(settings, asked, terms)
+  }
+}
+
+/**
+ * Price, payment, who asked and the taking back of a cancellation in one call: paid for, or nothing of it. What waits on a schedule goes
+ * afterwards, so that a declined card finds it there. Another interval bills and begins its period by itself.
+ */
+const upgrade = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+  const {found, item} = terms
+  const {price} = asked.target
+  if (item.price.id === price) return release(terms) ?? takeBackEnd(settings, asked, terms)
+  return update(found, {
+    items: [{id: item.id, price: price!}],
+    proration_behavior: 'always_invoice',
+    proration_date: asked.prorationDate,
+    payment_behavior: 'error_if_incomplete',
+    metadata: {...saidBy(settings, asked), ...soldAs(asked)},
+    ...(found.schedule === null && isEnding(found) ? withoutEnd(found) : {}),
+  })
+}
+
+/** A schedule cannot be made with its phases. Made of a subscription that ends it ends too, until it has them. */
+const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+  const {found, read, schedule, item} = terms
+  const {planVersionId, interval, price} = asked.target
+  if (!schedule) return {name: 'schedule', on: found.id, params: {from_subscription: found.id}}
+  if (read.pending?.planVersionId === planVersionId && read.pending?.interval === interval) return null
+  const running = runningPhase(terms)
+  const next = {
+    items: [{price: price!, quantity: 1}, ...running.items.filter(one => one.price !== item.price.id)],
+    duration: {interval: interval!, interval_count: 1},
+    // Without it another interval keeps the old anchor, and nobody is asked to pay for it.
+    billing_cycle_anchor: 'phase_start' as const,
+    proration_behavior: 'none' as const,
+    metadata: {...saidBy(settings, asked), ...soldAs(asked)},
+    ...(running.discounts ? {discounts: running.discounts} : {}),
+  }
+  return setPhases(settings, asked, schedule, {end_behavior: 'release', phases: [running, next]})
+}
+
+/** The flag is refused while a schedule has the say. */
+const cancel = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
+  const {found, schedule} = terms
+  if (isEnding(found)) return null
+  if (schedule) return setPhases(settings, asked, schedule, {end_behavior: 'cancel', phases: [runningPhase(terms)]})
+  return update(found, {cancel_at_period_end: true, metadata: saidBy(settings, asked)})
+}
+
+const takeBackEnd = (settings: Settings, asked: Asked, {found}: Terms): NextCall | null =>
+  isEnding(found) ? update(found, {...withoutEnd(found), metadata: saidBy(settings, asked)}) : null
+
+/** With a schedule goes what it held, the end of the subscription too. */
+const release = ({found}: Terms): NextCall | null => {
+  const schedule = idOf(found.schedule)
+  return schedule === null ? null : {name: 'release', on: schedule, params: {}}
+}
+
+const isEnding = ({cancel_at, cancel_at_period_end}: Stripe.Subscription) => cancel_at !== null || cancel_at_period_end
+
+/** The portal says it by the date, everybody else by the flag. */
+const withoutEnd = ({cancel_at_period_end: flag}: Stripe.Subscription) =>
+  flag ? {cancel_at_period_end: false} : {cancel_at: '' as const}
+
+const update = ({id}: Stripe.Subscription, params: Stripe.SubscriptionUpdateParams): NextCall => ({
+  name: 'update',
+  on: id,
+  params: {...params, expand: WITH},
+})
+
+const setPhases = (settings: Settings, asked: Asked, {id}: {id: string}, params: Stripe.SubscriptionScheduleUpdateParams): NextCall => ({
+  name: 'phases',
+  on: id,
+  params: {...params, proration_behavior: 'none', metadata: saidBy(settings, asked)},
+})
+
+/** The phase under way has to be sent back whole, or what is left out is dropped. It ends with the plan's period. */
+const runningPhase = ({schedule, item}: Terms) => {
+  const {phases, current_phase: current} = schedule!
+  const phase = phases.find(({start_date}) => start_date === current?.start_date)
+  if (!phase) throw new Error(`The schedule ${schedule!.id} has no phase under way`)
+  const discounts = discountsOf(phase.discounts)
+  const card = idOf(phase.default_payment_method)
+  return {
+    items: phase.items.map(one => ({price: idOf(one.price)!, ...(one.quantity === undefined ? {} : {quantity: one.quantity})})),
+    start_date: phase.start_date,
+    end_date: item.current_period_end,
+    proration_behavior: phase.proration_behavior,
+    ...(phase.trial_end === null ? {} : {trial_end: phase.trial_end}),
+    ...(discounts.length ? {discounts} : {}),
+    ...(card === null ? {} : {default_payment_method: card}),
+    ...(Object.keys(phase.metadata ?? {}).length ? {metadata: phase.metadata!} : {}),
+  }
+}
+
+const discountsOf = (all: Stripe.SubscriptionSchedule.Phase.Discount[]) =>
+  all.map(({coupon, discount, promotion_code: code}) => {
+    if (discount) return {discount: idOf(discount)!}
+    return coupon ? {coupon: idOf(coupon)!} : {promotion_code: idOf(code)!}
+  })
+
+const saidBy = (settings: Settings, {id, org, person}: Asked) =>
+  metadataOf(settings, {org, kind: 'plan', change_id: id, requested_by: person})
+
+const soldAs = ({target: {planKey, planVersionId, interval}}: Asked) => ({
+  plan_key: planKey,
+  plan_version_id: planVersionId!,
+  interval: interval!,
+})
+
+/** A charge may take this long; then nobody waits for it any more. */
+const timeoutMs = 40_000
+
+/** One try: whether there is another one is decided by who has looked what became of the first. */
+export const sendCall = (payment: PaymentProvider, {name, on, params, key}: PlannedCall): Promise<Sent> => {
+  const options = {idempotencyKey: key, timeout: timeoutMs, maxNetworkRetries: 0}
+  if (name === 'update') return payment.ask<Sent>('subscription', stripe => stripe.subscriptions.update(on, params, options))
+  return payment.ask<Sent>('subscription_schedule', stripe => {
+    if (name === 'schedule') return stripe.subscriptionSchedules.create(params, options)
+    return name === 'phases'
+      ? stripe.subscriptionSchedules.update(on, params, options)
+      : stripe.subscriptionSchedules.release(on, params, options)
+  })
+}
+
+export type Sent = Stripe.Subscription | Stripe.SubscriptionSchedule

@@ -1,0 +1,165 @@
+import type {Pool} from '../../sql/database.ts'
+import {type ChangeState, type PlanChange, type PlannedCall, setChangeParams, setChangeState} from '../../sql/plan-changes.ts'
+import {listPlans} from '../../sql/plans.ts'
+import type {Config} from '../config.ts'
+import {atPoint} from '../fault-point.ts'
+import type {Log} from '../log.ts'
+import {assertHeld, type Held, keepHeld} from './lease.ts'
+import {PaymentFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {type NextCall, nextCall, type Sent, sendCall} from './plan-change-calls.ts'
+import {readTermsOf, type Terms, termsOf} from './plan-change-terms.ts'
+
+export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+
+/** How a change stands after it was pursued. `terms` as last read; `failure` says why it is not accepted. */
+export type Outcome = {change: PlanChange; state: ChangeState; terms: Terms | null; failure: PaymentFailure | null}
+
+/**
+ * Calls what is still to be called for a change, and writes down how it stands then. The same whether it has just been begun or was left behind
+ * by a process that died: what was done is seen at the provider, and what was sent and not answered is sent again to the byte, under its key.
+ */
+export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms: Terms | null): Promise<Outcome> => {
+  const outcome = await follow({tools, held, change, since: performance.now()}, terms)
+  const {state, failure} = outcome
+  await tools.db.transaction(async tx => {
+    await assertHeld(tx, held)
+    await setChangeState(tx, {org: change.org, id: change.id, state, error: failure && (failure.code ?? failure.kind)})
+  })
+  return outcome
+}
+
+/** The row to begin with, its first call written before it is sent. Null where nothing is to be called. */
+export const firstCall = (tools: Tools, change: Omit<PlanChange, 'state' | 'isYoung'>, terms: Terms): PlannedCall | null => {
+  const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate}, terms)
+  return next && plannedAs(change, next, terms)
+}
+
+const plannedAs = ({id, params: {calls}}: Pick<PlanChange, 'id' | 'params'>, next: NextCall, {fingerprint: from}: Terms): PlannedCall => ({
+  ...next,
+  key: calls.length === 0 ? `chg:${id}` : `chg:${id}:${calls.length + 1}`,
+  from,
+  done: false,
+})
+
+type Pursuit = {tools: Tools; held: Held; change: PlanChange; since: number}
+
+/** No change takes more than two calls; one of them may be planned anew. */
+const mostRounds = 6
+
+const follow = async (pursuit: Pursuit, start: Terms | null): Promise<Outcome> => {
+  let terms = start
+  for (let round = 0; round < mostRounds; round++) {
+    if (terms === null) return endAs(pursuit, 'superseded', {terms})
+    const {calls, prorationDate} = pursuit.change.params
+    const next = nextCall(pursuit.tools.config, {...pursuit.change, prorationDate}, terms)
+    if (next === null) return endAs(pursuit, 'accepted', {terms})
+    if (calls.some(({name, done}) => done && name === next.name)) return endAs(pursuit, 'partial', {terms})
+    const call = await plan(pursuit, next, terms)
+    if (call === null) return endAs(pursuit, 'refused', {terms})
+    const sent = await trySend(pursuit, call, terms)
+    if ('state' in sent) return sent
+    terms = sent.terms
+  }
+  return endAs(pursuit, 'partial', {terms})
+}
+
+const endAs = (
+  {change}: Pursuit,
+  state: ChangeState,
+  {terms, failure = null}: {terms: Terms | null; failure?: PaymentFailure | null},
+): Outcome => ({change, state: state === 'refused' && hasDone(change) ? 'partial' : state, terms, failure})
+
+const hasDone = ({params: {calls}}: PlanChange) => calls.some(({done}) => done)
+
+/**
+ * The call as it will be sent, written down. One that was written before is sent as it is, while the provider knows its key and all stands as it
+ * did; else it can mean something else by now. Null then, unless a call before it is done: that one wants finishing.
+ */
+const plan = async (pursuit: Pursuit, next: NextCall, terms: Terms): Promise<PlannedCall | null> => {
+  const {change} = pursuit
+  const open = change.params.calls.findLast(({done}) => !done)
+  if (open && open.name === next.name && open.from === terms.fingerprint && change.isYoung) return open
+  if (open?.name === next.name && !hasDone(change)) return null
+  // Another one is due by now: what was open before it is done.
+  const before = change.params.calls.map(call => (call.name === next.name ? call : {...call, done: true}))
+  const planned = plannedAs(change, next, terms)
+  await keepCalls(pursuit, [...before, planned])
+  return planned
+}
+
+const keepCalls = async ({tools: {db}, held, change}: Pursuit, calls: PlannedCall[]) => {
+  change.params = {...change.params, calls}
+  await db.transaction(async tx => {
+    await assertHeld(tx, held)
+    await setChangeParams(tx, change)
+  })
+}
+
+/** Within this time of the hold there is time for one more try. */
+const replayWithinMs = 30_000
+
+/** Where the change stands after one call; or its end, where the call did not work. */
+const trySend = async (pursuit: Pursuit, call: PlannedCall, terms: Terms): Promise<{terms: Terms | null} | Outcome> => {
+  const {tools, change, since} = pursuit
+  for (let tries = 1; ; tries++) {
+    const answer = await sendOnce(pursuit, call)
+    if (!(answer instanceof PaymentFailure)) return {terms: await after(pursuit, call, answer)}
+    tools.log.warn({err: answer, change: change.id, call: call.name, kind: answer.kind, request: answer.requestId}, 'a plan change was not done')
+    if (answer.kind === 'declined' || isCardMissing(answer, call, terms)) return endAs(pursuit, 'declined', {terms, failure: answer})
+    const seen = await lookAgain(pursuit)
+    if (seen instanceof PaymentFailure) return endAs(pursuit, 'unknown', {terms: null, failure: answer})
+    if (isDone(pursuit, call, seen)) {
+      await markDone(pursuit, call)
+      return {terms: seen}
+    }
+    if (answer.kind === 'refused' || isTurnedAway(answer)) return endAs(pursuit, 'refused', {terms: seen, failure: answer})
+    if (tries > 1 || performance.now() - since > replayWithinMs) return endAs(pursuit, 'unknown', {terms: seen, failure: answer})
+  }
+}
+
+const sendOnce = async ({tools, held, change: {params}}: Pursuit, call: PlannedCall): Promise<Sent | PaymentFailure> => {
+  await keepHeld(tools.db, held)
+  atPoint(params.calls.length === 1 ? 'after_plan_change' : 'between_payment_calls')
+  const answer = await sendCall(tools.payment, call).catch(failureIn)
+  atPoint('after_payment_answer')
+  return answer
+}
+
+const failureIn = (error: unknown): PaymentFailure => {
+  if (error instanceof PaymentFailure) return error
+  throw error
+}
+
+/** The update answers with the whole subscription; what a schedule's call made of it is asked for. */
+const after = async (pursuit: Pursuit, call: PlannedCall, answer: Sent): Promise<Terms | null> => {
+  await markDone(pursuit, call)
+  const {tools, change} = pursuit
+  if (answer.object === 'subscription') return termsOf(answer, await listPlans(tools.db))
+  return readTermsOf(tools, change.params.subscription)
+}
+
+const markDone = (pursuit: Pursuit, call: PlannedCall) =>
+  keepCalls(
+    pursuit,
+    pursuit.change.params.calls.map(one => (one.key === call.key ? {...one, done: true} : one)),
+  )
+
+const lookAgain = async ({tools, held, change}: Pursuit): Promise<Terms | null | PaymentFailure> => {
+  await keepHeld(tools.db, held)
+  return readTermsOf(tools, change.params.subscription).catch(failureIn)
+}
+
+/** Another call is due, or none: this one has done what it was for. */
+const isDone = ({tools, change}: Pursuit, call: PlannedCall, seen: Terms | null) => {
+  if (seen === null) return true
+  const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate}, seen)
+  return next?.name !== call.name
+}
+
+/** Too many calls: this one was not looked at. A call under way for the same key is another matter. */
+const isTurnedAway = ({kind, status}: PaymentFailure) => kind === 'busy' && status === 429
+
+/** What the provider answers with 400 and no code of its own, where nobody has a card to pay the upgrade with. */
+const isCardMissing = ({kind}: PaymentFailure, {params}: PlannedCall, {hasCard}: Terms) =>
+  kind === 'refused' && 'payment_behavior' in params && !hasCard

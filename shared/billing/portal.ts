@@ -1,0 +1,40 @@
+import type {Stripe} from 'stripe'
+import {z} from 'zod'
+import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import type {Pool} from '../../sql/database.ts'
+import {findOrg} from '../../sql/orgs.ts'
+import type {Config} from '../config.ts'
+import {Refusal} from '../errors.ts'
+import type {Log} from '../log.ts'
+import {assertSells, sandboxRefused} from './offer.ts'
+import {refuseFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {readReturnUrl} from './return-url.ts'
+
+type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+
+export const PortalBody = z.strictObject({returnUrl: z.string().nullish()})
+
+/** Where an org's admin changes the card, reads invoices and cancels. What they do there comes back as events. */
+export const openPortal = async (tools: Tools, org: string, {returnUrl}: z.output<typeof PortalBody>): Promise<{url: string}> => {
+  const {config, db, payment, log} = tools
+  if ((await findOrg(db, org))?.sandbox) throw sandboxRefused()
+  const back = readReturnUrl(config, returnUrl, '/')
+  assertSells(payment)
+  const customer = (await findBillingAccount(db, org))?.customer
+  if (!customer)
+    throw new Refusal('NO_PAYMENT_CUSTOMER', 'This org has bought nothing yet: POST /billing/checkout makes it a customer of the payment provider')
+  const {PAYMENT_PORTAL_CONFIGURATION: configuration} = config
+  const asked = {customer, return_url: back, expand: ['configuration'], ...(configuration && {configuration})}
+  const session = await payment
+    .ask('billing_portal.session', stripe => stripe.billingPortal.sessions.create(asked))
+    .catch(refuseFailure(log, `a portal of ${org}`))
+  warnOfPlanChanges(log, session.configuration)
+  return {url: session.url}
+}
+
+/** Plans changed there would pass by previews and what waits; the operator switches that off at the provider. */
+const warnOfPlanChanges = (log: Log, configuration: string | Stripe.BillingPortal.Configuration) => {
+  if (typeof configuration === 'object' && configuration.features.subscription_update.enabled)
+    log.error({configuration: configuration.id}, 'the portal lets customers change plans: switch subscription_update off at the provider')
+}

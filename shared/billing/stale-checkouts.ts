@@ -1,0 +1,55 @@
+import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import {type Checkout, endCheckout, listStaleCheckouts} from '../../sql/checkouts.ts'
+import {Refusal} from '../errors.ts'
+import {type CheckoutTools, createSession} from './checkout-session.ts'
+import {expireSession} from './expire-session.ts'
+import {PaymentFailure} from './payment-failure.ts'
+import {settleCheckout} from './settle-checkout.ts'
+
+type Tools = Omit<CheckoutTools, 'config'>
+
+/** Whoever made it has answered by then, or died. */
+const staleMinutes = 10
+const pageSize = 100
+
+/**
+ * Looks at every Checkout that may have come to something without our having heard: one round. What cannot be settled now is left to the next.
+ * Answers how many it looked at.
+ */
+export const settleStaleCheckouts = async (tools: Tools): Promise<number> => {
+  let seen = 0
+  for (let after = ''; ; ) {
+    const rows = await listStaleCheckouts(tools.db, {minutes: staleMinutes, after, limit: pageSize})
+    for (const row of rows) await settleStale(tools, row).catch(error => leave(tools, row, error))
+    seen += rows.length
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < pageSize) return seen
+    after = last.id
+  }
+}
+
+const leave = ({log}: Tools, {id, org}: Checkout, error: unknown) => {
+  const isPassing = error instanceof PaymentFailure || (error instanceof Refusal && error.code === 'CHANGE_IN_PROGRESS')
+  if (!isPassing) throw error
+  log.warn({err: error, org, checkout: id}, 'a Checkout is left to the next round')
+}
+
+export const settleStale = async (tools: Tools, row: Checkout): Promise<void> => {
+  if (row.session === null) return dropUnheard(tools, row)
+  const isSuperseded = row.kind === 'plan' && (await findBillingAccount(tools.db, row.org))?.planCheckout !== row.session
+  if (isSuperseded && (await expireSession(tools, row.session)) === 'expired') return
+  await settleCheckout(tools, null, row.session)
+}
+
+/**
+ * One whose session nobody lived to note: the same call under the same key says which it is. Nobody was ever told where the page is, so it is
+ * closed. After a day the provider has closed it by itself.
+ */
+const dropUnheard = async (tools: Tools, row: Checkout) => {
+  if (row.isOld) return void (await endCheckout(tools.db, {id: row.id, session: null, state: 'failed'}))
+  const page = await createSession(tools, row).catch(error => {
+    if (error instanceof PaymentFailure && error.kind === 'refused') return null
+    throw error
+  })
+  if (page && (await expireSession(tools, page.id)) === 'complete') await settleCheckout(tools, null, page.id)
+}

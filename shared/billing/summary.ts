@@ -1,0 +1,71 @@
+import {type BillingAccount, findBillingAccount} from '../../sql/billing-accounts.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {listRecentNotices} from '../../sql/notices.ts'
+import {listPacks, type PricedPlan} from '../../sql/plans.ts'
+import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
+import {holdCurrent} from '../credits/balance.ts'
+import {describeStanding, usageOf} from '../entitlements/describe.ts'
+import {listPlansForSale, priceOf} from './offer.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {isOver} from './subscription.ts'
+
+type Tools = {db: Pool; payment: Pick<PaymentProvider, 'isConfigured'>}
+
+const noticeDays = 30
+const mostNotices = 50
+
+/** All that a page about an org's billing shows, from our own rows: the provider is not asked. */
+export const readSummary = ({db, payment}: Tools, org: string) =>
+  db.transaction(async tx => {
+    const {standing, balance} = await holdCurrent(tx, org)
+    const {plan, status, period, trial, pastDue, overageEnabled} = describeStanding(standing)
+    const [account, known] = [await findBillingAccount(tx, org), await findSubscription(tx, org)]
+    const live = known && !isOver(known) ? known : null
+    const plans = await listPlansForSale(tx)
+    return {
+      ...{plan, status, period, trial, pastDue},
+      ...describeSubscription(live),
+      balance,
+      usage: await usageOf(tx, standing),
+      autotopup: describeTopup(account),
+      overage: {enabled: overageEnabled, available: isOverageSold(plans, live)},
+      plans: plans.map(describePlan),
+      packs: await describePacks(tx),
+      notices: await listRecentNotices(tx, {org, kinds: ['billing', 'usage'], days: noticeDays, limit: mostNotices}),
+      customer: Boolean(account?.customer),
+      checkoutOpen: Boolean(account?.planCheckout),
+      configured: payment.isConfigured,
+    }
+  })
+
+/** As the provider said when it was last read. `interval` is null where nothing is paid for. */
+const describeSubscription = (live: Subscription | null) => ({
+  interval: live?.interval ?? null,
+  cancelsAt: live?.cancelsAt ?? null,
+  pendingChange: live?.pending ?? null,
+  subscription: live && {
+    ...{status: live.status, planVersionId: live.planVersionId, readAt: live.readAt},
+    period: {start: live.periodStartsAt, end: live.periodEndsAt},
+    trialEndsAt: live.trialEndsAt,
+  },
+})
+
+const describeTopup = (account: BillingAccount | null) => ({
+  enabled: account?.topupEnabled ?? false,
+  packKey: account?.topupPack ?? null,
+  threshold: account?.topupThreshold ?? null,
+  monthlyCap: account?.topupMonthlyCap ?? null,
+  stopped: account?.topupStopped ?? null,
+})
+
+const isOverageSold = (plans: readonly PricedPlan[], live: Subscription | null) =>
+  plans.some(({id, paymentPriceOverageId}) => id === live?.planVersionId && paymentPriceOverageId !== null)
+
+const describePlan = (plan: PricedPlan) => {
+  const {id, key, version, name, limits, features} = plan
+  const intervals = (['month', 'year'] as const).filter(interval => priceOf(plan, interval) !== null)
+  return {id, key, version, name, limits, features, intervals}
+}
+
+const describePacks = async (tx: Tx) =>
+  (await listPacks(tx)).map(({key, name, credits, paymentPriceId}) => ({key, name, credits, purchasable: paymentPriceId !== null}))

@@ -1,0 +1,89 @@
+import type {Stripe} from 'stripe'
+import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import type {Pool} from '../../sql/database.ts'
+import {isOpenOrg} from '../../sql/orgs.ts'
+import {listPacks} from '../../sql/plans.ts'
+import {type Attempt, beginAttempt, endAttempt, readMonth} from '../../sql/topups.ts'
+import type {Config} from '../config.ts'
+import type {Log} from '../log.ts'
+import {readDefaultCard} from './default-card.ts'
+import {metadataOf} from './metadata.ts'
+import {PaymentFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {declineTopup, failTopup, holdBoth, type Settled, type Stop, settleByIntent} from './topup-settle.ts'
+
+export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+
+/**
+ * All that has to be known to charge, written down before the card is charged: asked again it is the same to the byte. Null where it is not to be
+ * charged, because it cannot be, or because nobody wants it any more: that is looked at in the transaction after which it may be charged.
+ */
+export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Attempt | null> => {
+  const {db} = tools
+  const create = await prepare(tools, attempt)
+  if (typeof create === 'string') return void (await failTopup(tools, attempt, create)) ?? null
+  return db.transaction(async tx => {
+    const {id, org, credits, now: askedAt} = attempt
+    const account = await holdBoth(tx, org)
+    // The month it is charged in, which may have begun since it was thought of.
+    const {month, counted} = await readMonth(tx, {org, except: id})
+    const isWanted = account?.topupEnabled && account.customer === create.customer && (await isOpenOrg(tx, org))
+    if (isWanted && counted + credits <= account.topupMonthlyCap!) return beginAttempt(tx, {id, month, params: {askedAt, create}})
+    await endAttempt(tx, {id, state: 'failed'})
+    return null
+  })
+}
+
+/** What is asked of the provider, or why nothing can be. */
+const prepare = async (tools: Tools, attempt: Attempt): Promise<Stripe.PaymentIntentCreateParams | Stop> => {
+  const {config, db} = tools
+  const {id, org, packKey, quantity, credits} = attempt
+  const customer = (await findBillingAccount(db, org))?.customer
+  if (!customer) return 'no_card'
+  const price = await findPrice(tools, packKey)
+  if (price === null) return 'pack_not_sold'
+  const card = await readDefaultCard(tools, {org, customer})
+  if (card === null) return 'no_card'
+  return {
+    ...{amount: price.amount * quantity, currency: price.currency, customer, payment_method: card},
+    ...{allowed_payment_method_types: ['card'], off_session: true, confirm: true},
+    description: `${credits} AI credits`,
+    metadata: metadataOf(config, {org, kind: 'autotopup', attempt_id: id, pack_key: packKey, quantity: String(quantity)}),
+  }
+}
+
+/** What one pack costs by now; null where the provider sells it no more, or not by the piece. */
+const findPrice = async ({db, payment}: Tools, packKey: string) => {
+  const id = (await listPacks(db)).find(({key}) => key === packKey)?.paymentPriceId
+  if (!id) return null
+  const price = await payment
+    .ask('price', stripe => stripe.prices.retrieve(id))
+    .catch(error => {
+      if (error instanceof PaymentFailure && error.status === 404) return null
+      throw error
+    })
+  if (!price?.active || price.recurring !== null || price.unit_amount === null) return null
+  return {amount: price.unit_amount, currency: price.currency}
+}
+
+/** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */
+export const askTopup = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
+  const {id, params} = attempt
+  const create = params.create as Stripe.PaymentIntentCreateParams
+  try {
+    const intent = await tools.payment.ask('payment_intent', stripe => stripe.paymentIntents.create(create, {idempotencyKey: `topup:${id}`}))
+    return await settleByIntent(tools, attempt, intent)
+  } catch (error) {
+    if (!(error instanceof PaymentFailure)) throw error
+    if (error.kind === 'declined') return settleDeclined(tools, attempt, error)
+    if (error.kind !== 'refused' || error.status === 401) throw error
+    tools.log.error({err: error, org: attempt.org, attempt: id, requestId: error.requestId}, 'the payment provider refuses a top-up')
+    return failTopup(tools, attempt, 'refused')
+  }
+}
+
+const settleDeclined = async (tools: Tools, attempt: Attempt, {intent, code, declineCode}: PaymentFailure): Promise<Settled> => {
+  if (intent === null) return declineTopup(tools, attempt, {intent: null, code: declineCode ?? code})
+  const found = await tools.payment.ask('payment_intent', stripe => stripe.paymentIntents.retrieve(intent))
+  return settleByIntent(tools, attempt, found)
+}

@@ -1,0 +1,43 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+const Empty = z.object({})
+const Org = z.object({org: z.string()})
+
+/** Often where something is open; an open page, and what is read once a day, may wait longer. */
+const soon = sql.fragment`interval '5 minutes'`
+const hourly = sql.fragment`interval '1 hour'`
+const perKind = 200
+
+/**
+ * Orgs whose rows may not be what the provider has, though nothing came that says so: changes, pages and top-ups without an end, a trial that
+ * should be over, and every living subscription a day after it was last read. Those asked of longest ago, claimed at once for whoever asks; none
+ * that somebody has at this moment.
+ */
+export const claimDueOrgs = (db: Db, limit: number) =>
+  db.anyFirst(sql.type(Org)`
+    with due (org_id, every) as (
+      select org_id, ${soon} from plan_changes where state in ('started', 'unknown', 'partial')
+      union all
+      select org_id, ${soon} from plan_changes where state = 'accepted' and created_at < lading_now() - ${soon}
+      union all
+      select org_id, case when state = 'started' or expires_at <= lading_now() then ${soon} else ${hourly} end
+      from checkouts where state in ('started', 'open') and created_at < lading_now() - ${soon}
+      union all
+      select org_id, ${soon} from topup_attempts where state in ('pending', 'unknown') and created_at < lading_now() - ${soon}
+      union all
+      select org_id, ${soon} from subscriptions where status = 'trialing' and trial_ends_at <= lading_now()
+      union all
+      (select org_id, ${hourly} from subscriptions
+        where status not in ('canceled', 'incomplete_expired') and read_at < lading_now() - interval '1 day'
+        order by read_at limit ${perKind})),
+    next as (
+      select org_id from billing_accounts
+      where (held_until is null or held_until <= lading_now())
+        and org_id in (select org_id from due where coalesce(reconciled_at < lading_now() - every, true))
+      order by reconciled_at nulls first limit ${limit} for no key update skip locked)
+    update billing_accounts a set reconciled_at = lading_now() from next where a.org_id = next.org_id returning a.org_id as org`)
+
+/** Claimed, and not come to. */
+export const giveBackDueOrgs = (db: Db, orgs: string[]) =>
+  db.query(sql.type(Empty)`update billing_accounts set reconciled_at = null where org_id = any(${sql.array(orgs, 'text')})`)

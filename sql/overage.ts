@@ -1,0 +1,80 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+/** Answers whether it was the other way before. */
+export const setOverage = async (tx: Tx, {org, enabled}: {org: string; enabled: boolean}) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update orgs set overage_enabled = ${enabled} where id = ${org} and overage_enabled is distinct from ${enabled}`)
+  return rowCount === 1
+}
+
+export const setOverageItem = (tx: Tx, {org, item}: {org: string; item: string}) =>
+  tx.query(sql.type(Empty)`update billing_accounts set overage_item_id = ${item} where org_id = ${org}`)
+
+/** Rows that go on the bill, of an org that gets one. */
+export const insertReport = (tx: Tx, {identifier, org, run, rows}: {identifier: string; org: string; run: string; rows: number}) =>
+  tx.query(sql.type(Empty)`
+    insert into overage_reports (identifier, org_id, run_id, rows)
+    select ${identifier}, org_id, ${run}, ${rows} from billing_accounts where org_id = ${org} and customer_id is not null
+    on conflict do nothing`)
+
+const Report = z.object({
+  identifier: z.string(),
+  org: z.string(),
+  customer: z.string(),
+  /** What the meter's price is found by: of the plan the org was last read to subscribe to. */
+  price: z.string().nullable(),
+  rows: z.number(),
+  at: z.string(),
+  attempts: z.number(),
+  ageHours: z.number(),
+})
+export type Report = z.output<typeof Report>
+
+const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, rows, at, attempts,
+  (extract(epoch from lading_now() - at) / 3600)::float8 as "ageHours"`
+const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
+  left join plan_versions p on p.id = s.plan_version_id`
+
+/** Those the provider has not confirmed, those tried least often first. */
+export const listUnsent = (db: Db, limit: number) =>
+  db.any(sql.type(Report)`
+    select ${report} from ${tables} where sent_at is null and customer_id is not null order by attempts, at, identifier limit ${limit}`)
+
+/** Written before the provider is told: it may have been, from here on. */
+export const countAttempt = (db: Db, identifier: string) =>
+  db.query(sql.type(Empty)`update overage_reports set attempts = attempts + 1 where identifier = ${identifier}`)
+
+export const setSent = (db: Db, identifiers: readonly string[]) =>
+  db.query(sql.type(Empty)`
+    update overage_reports set sent_at = lading_now() where identifier = any(${sql.array([...identifiers], 'text')}) and sent_at is null`)
+
+const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), tried: z.boolean()})
+
+/** All of the org's in that minute. */
+export const listOfMinute = (db: Db, {org, at}: {org: string; at: string}) =>
+  db.any(sql.type(InMinute)`
+    select identifier, rows, sent_at is not null as sent, attempts > 0 as tried from overage_reports
+    where org_id = ${org} and at >= date_trunc('minute', ${at}::timestamptz) and at < date_trunc('minute', ${at}::timestamptz) + interval '1 minute'
+    order by rows desc, identifier`)
+
+const Total = z.object({
+  org: z.string(),
+  customer: z.string(),
+  price: z.string(),
+  from: z.string(),
+  to: z.string(),
+  rows: z.number(),
+})
+
+/** What was reported of each org, by whole days (UTC), from so many days ago up to this day's beginning. All of it has been confirmed. */
+export const listReported = (db: Db, {days, after, limit}: {days: number; after: string; limit: number}) =>
+  db.any(sql.type(Total)`
+    with span as (
+      select date_trunc('day', lading_now(), 'UTC') - make_interval(days => ${days}) as "from", date_trunc('day', lading_now(), 'UTC') as "to")
+    select r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, "from", "to", sum(rows)::int8 as rows
+    from span, ${tables}
+    where at >= "from" and at < "to" and customer_id is not null and p.payment_price_overage_id is not null and r.org_id > ${after}
+    group by 1, 2, 3, 4, 5 having bool_and(sent_at is not null) order by 1 limit ${limit}`)

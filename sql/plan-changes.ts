@@ -1,0 +1,91 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+/** `planVersionId`, `interval` and `price` are null for `free`. */
+const Target = z.object({
+  planKey: z.string(),
+  planVersionId: z.string().nullable(),
+  interval: z.enum(['month', 'year']).nullable(),
+  price: z.string().nullable(),
+})
+export type ChangeTarget = z.output<typeof Target>
+
+/** One call to the provider, as it is or was sent. `from`: how the subscription stood before it. */
+const Call = z.object({
+  name: z.enum(['update', 'schedule', 'phases', 'release']),
+  on: z.string(),
+  params: z.record(z.string(), z.unknown()),
+  key: z.string(),
+  from: z.string(),
+  done: z.boolean(),
+})
+export type PlannedCall = z.output<typeof Call>
+
+/** `prorationDate` in seconds; `invoice`: the newest there was before. */
+const Params = z.object({
+  subscription: z.string(),
+  prorationDate: z.number(),
+  invoice: z.string().nullable(),
+  calls: z.array(Call),
+})
+export type ChangeParams = z.output<typeof Params>
+
+const State = z.enum(['started', 'accepted', 'landed', 'declined', 'refused', 'unknown', 'partial', 'superseded'])
+export type ChangeState = z.output<typeof State>
+
+const Change = z.object({
+  id: z.string(),
+  org: z.string(),
+  person: z.string().nullable(),
+  kind: z.enum(['now', 'at_renewal', 'cancel', 'take_back']),
+  target: Target,
+  params: Params,
+  state: State,
+  /** Whether the provider may still know its idempotency keys. */
+  isYoung: z.boolean(),
+})
+export type PlanChange = z.output<typeof Change>
+
+/** The provider keeps keys for at least 24 hours; an hour is left for clocks that differ. */
+const keysHours = 23
+
+const change = sql.fragment`id, org_id as org, person_id as person, kind, target, params, state,
+  created_at > lading_now() - make_interval(hours => ${keysHours}) as "isYoung"`
+
+type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
+
+export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}: NewChange) =>
+  tx.one(sql.type(Change)`
+    insert into plan_changes (id, org_id, person_id, kind, target, params)
+    values (${id}, ${org}, ${person}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
+
+export const findPlanChange = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Change)`select ${change} from plan_changes where org_id = ${org} and id = ${id}`)
+
+/** The one that was begun and came to no end. */
+export const findUnsettledChange = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Change)`select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial')`)
+
+export const setChangeParams = (tx: Tx, {org, id, params}: Pick<PlanChange, 'org' | 'id' | 'params'>) =>
+  tx.query(sql.type(Empty)`update plan_changes set params = ${sql.jsonb(params as never)} where org_id = ${org} and id = ${id}`)
+
+type Settled = Pick<PlanChange, 'org' | 'id' | 'state'> & {error?: string | null}
+
+export const setChangeState = (tx: Tx, {org, id, state, error = null}: Settled) =>
+  tx.query(sql.type(Empty)`
+    update plan_changes set state = ${state}, error = ${error},
+      settled_at = case when ${state} in ('started', 'unknown', 'partial') then null else lading_now() end
+    where org_id = ${org} and id = ${id}`)
+
+/** What the provider has taken and our rows do not show yet, the newest first. */
+export const listAcceptedChanges = (db: Db, org: string) =>
+  db.any(sql.type(Change)`
+    select ${change} from plan_changes where org_id = ${org} and state = 'accepted' order by created_at desc, id desc`)
+
+/** The newest of those that have not landed: what the provider shows now is its doing. */
+export const findChangeOnItsWay = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Change)`
+    select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted')
+    order by created_at desc, id desc limit 1`)

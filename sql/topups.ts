@@ -1,0 +1,120 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+export const TopupState = z.enum(['pending', 'unknown', 'succeeded', 'declined', 'failed'])
+
+const Attempt = z.object({
+  id: z.string(),
+  org: z.string(),
+  month: z.string(),
+  packKey: z.string(),
+  quantity: z.number(),
+  credits: z.number(),
+  params: z.record(z.string(), z.json()),
+  state: TopupState,
+  intentId: z.string().nullable(),
+  /** The database's time, which is what its age is counted by. */
+  now: z.string(),
+})
+export type Attempt = z.output<typeof Attempt>
+
+const attempt = sql.fragment`id, org_id as org, month, pack_key as "packKey", quantity, credits, params, state, intent_id as "intentId",
+  lading_now() as now`
+/** The calendar month it is, in UTC. */
+const month = sql.fragment`to_char(lading_now() at time zone 'UTC', 'YYYY-MM')`
+
+type Settings = {org: string; enabled: boolean; pack: string | null; threshold: number | null; monthlyCap: number | null}
+
+/** What a person asks for; whatever stopped it before stops it no more. */
+export const setTopup = (tx: Tx, {org, enabled, pack, threshold, monthlyCap}: Settings) =>
+  tx.query(sql.type(Empty)`
+    update billing_accounts set topup_enabled = ${enabled}, topup_pack = ${pack}, topup_threshold = ${threshold},
+      topup_monthly_cap = ${monthlyCap}, topup_stopped = null
+    where org_id = ${org}`)
+
+/** Answers whether it was on. */
+export const stopTopup = async (tx: Tx, {org, reason}: {org: string; reason: string}) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update billing_accounts set topup_enabled = false, topup_stopped = ${reason} where org_id = ${org} and topup_enabled`)
+  return rowCount === 1
+}
+
+/** On again as it was, where it was stopped for one of these reasons. Answers whether it was. */
+export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons: readonly string[]}) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update billing_accounts set topup_enabled = true, topup_stopped = null
+    where org_id = ${org} and not topup_enabled and topup_stopped = any(${sql.array([...reasons], 'text')})`)
+  return rowCount === 1
+}
+
+const Month = z.object({month: z.string(), counted: z.number(), open: z.string().nullable()})
+
+/** What has been topped up this month, or may have been, but for `except`; and the attempt that is under way. */
+export const readMonth = (db: Db, {org, except = null}: {org: string; except?: string | null}) =>
+  db.one(sql.type(Month)`
+    select ${month} as month,
+      (select coalesce(sum(credits), 0)::int8 from topup_attempts
+        where org_id = ${org} and month = ${month} and state in ('pending', 'unknown', 'succeeded') and id is distinct from ${except}) as counted,
+      (select id from topup_attempts where org_id = ${org} and state in ('pending', 'unknown')) as open`)
+
+type NewAttempt = {id: string; org: string; month: string; packKey: string; quantity: number; credits: number}
+
+/** The credit account is held, and there is no other under way. */
+export const insertAttempt = (tx: Tx, {id, org, month: of, packKey, quantity, credits}: NewAttempt) =>
+  tx.query(sql.type(Empty)`
+    insert into topup_attempts (id, org_id, month, pack_key, quantity, credits) values (${id}, ${org}, ${of}, ${packKey}, ${quantity}, ${credits})`)
+
+export const findAttempt = (db: Db, {org, id}: {org: string; id: string}) =>
+  db.maybeOne(sql.type(Attempt)`select ${attempt} from topup_attempts where org_id = ${org} and id = ${id}`)
+
+/** The org's newest that the provider was asked for. */
+export const findLastAsked = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Attempt)`
+    select ${attempt} from topup_attempts where org_id = ${org} and params <> '{}' order by id desc limit 1`)
+
+/** Of one org, or of any. */
+export const listOpenAttempts = (db: Db, {org, limit}: {org: string | null; limit: number}) =>
+  db.any(sql.type(Attempt)`
+    select ${attempt} from topup_attempts where state in ('pending', 'unknown') and (${org === null} or org_id = ${org}) order by id limit ${limit}`)
+
+/** From here on it may be charged. Null where it is not waiting any more. */
+export const beginAttempt = (tx: Tx, {id, month: of, params}: {id: string; month: string; params: object}) =>
+  tx.maybeOne(sql.type(Attempt)`
+    update topup_attempts set state = 'unknown', month = ${of}, params = ${sql.jsonb(params as never)}
+    where id = ${id} and state = 'pending' returning ${attempt}`)
+
+type Ended = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null}
+
+/** Answers whether it had not ended so before. What was charged counts, whatever it was taken for. */
+export const endAttempt = async (tx: Tx, {id, state, intent = null}: Ended) => {
+  const {rowCount} = await tx.query(sql.type(Empty)`
+    update topup_attempts set state = ${state}, intent_id = coalesce(${intent}, intent_id), settled_at = lading_now()
+    where id = ${id} and (state in ('pending', 'unknown') or (${state} = 'succeeded' and state <> 'succeeded'))`)
+  return rowCount === 1
+}
+
+/** Those the provider has not been asked for. */
+export const dropPending = (tx: Tx, org: string) =>
+  tx.query(sql.type(Empty)`
+    update topup_attempts set state = 'failed', settled_at = lading_now() where org_id = ${org} and state = 'pending'`)
+
+/**
+ * Orgs that have fewer credits than they want to have, and room in the month for a pack: nobody is consuming, or nobody can. Where credits
+ * have expired unnoticed it is to be looked at closer.
+ */
+export const listOrgsToTopUp = (db: Db, {after, limit}: {after: string; limit: number}) =>
+  db.anyFirst(sql.type(z.object({org: z.string()}))`
+    select b.org_id as org
+    from billing_accounts b
+    join orgs on orgs.id = b.org_id and closed_at is null
+    join credit_packs p on p.key = topup_pack
+    left join credit_accounts c using (org_id)
+    where topup_enabled and b.org_id > ${after}
+      and (coalesce(c.included + c.purchased - c.reserved, 0) < topup_threshold
+        or exists (select from credit_grants g where g.org_id = b.org_id and remaining > held and expires_at <= lading_now()))
+      and not exists (select from topup_attempts a where a.org_id = b.org_id and state in ('pending', 'unknown'))
+      and p.credits <= topup_monthly_cap - (select coalesce(sum(credits), 0) from topup_attempts a
+        where a.org_id = b.org_id and month = ${month} and state = 'succeeded')
+    order by 1 limit ${limit}`)

@@ -1,0 +1,69 @@
+import {Stripe} from 'stripe'
+import {openClient} from './client.ts'
+
+/** What the stand-in sells for, in cents of a euro: a month, a year; and each pack. Figures to click with, not an offer. */
+const plans: Record<string, [month: number, year: number]> = {
+  team: [4900, 49_000],
+  business: [19_900, 199_000],
+  enterprise: [79_900, 799_000],
+}
+const packs: Record<string, number> = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000}
+/** A row beyond the plan. */
+const overage = 1
+const currency = 'eur'
+
+type Priced = {id: string; key: string; sold: boolean; paymentPriceMonthlyId: string | null}
+type Pack = {key: string; name: string; paymentPriceId: string | null}
+type Place = {apiUrl: string; adminToken: string; payment: {url: string; key: string}}
+
+/** Makes what is sold at the payment provider's stand-in and writes its ids where staff write them, unless an earlier start has. */
+export const openSale = async ({apiUrl, adminToken, payment}: Place): Promise<void> => {
+  const staff = openClient(apiUrl, adminToken)
+  const {hostname: host, port} = new URL(payment.url)
+  const stripe = new Stripe(payment.key, {host, port, protocol: 'http', telemetry: false})
+  const known = async (price: string | null) => price !== null && (await stripe.prices.retrieve(price).catch(nullIfMissing)) !== null
+  const sold = (await staff.call<{plans: Priced[]}>('GET', '/billing/admin/plans')).plans.filter(({key, sold}) => sold && plans[key])
+  for (const {id, key, paymentPriceMonthlyId} of sold) {
+    if (await known(paymentPriceMonthlyId)) continue
+    await staff.call('PATCH', `/billing/admin/plans/${id}/payment`, {body: await pricePlan(stripe, key)})
+  }
+  for (const {key, name, paymentPriceId} of (await staff.call<{packs: Pack[]}>('GET', '/billing/admin/packs')).packs) {
+    if (packs[key] === undefined || (await known(paymentPriceId))) continue
+    const {id: product} = await stripe.products.create({name})
+    const {id} = await stripe.prices.create({product, currency, unit_amount: packs[key]})
+    await staff.call('PATCH', `/billing/admin/packs/${key}/payment`, {body: {paymentProductId: product, paymentPriceId: id}})
+  }
+}
+
+const nullIfMissing = (error: unknown) => {
+  if (error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404) return null
+  throw error
+}
+
+const pricePlan = async (stripe: Stripe, key: string) => {
+  const {id: product} = await stripe.products.create({name: `Lading ${key}`})
+  const [month, year] = plans[key]!
+  const price = async (more: Partial<Stripe.PriceCreateParams>) => (await stripe.prices.create({product, currency, ...more})).id
+  return {
+    paymentProductId: product,
+    paymentPriceMonthlyId: await price({unit_amount: month, recurring: {interval: 'month'}}),
+    paymentPriceAnnualId: await price({unit_amount: year, recurring: {interval: 'year'}}),
+    paymentPriceOverageId: await price({
+      unit_amount: overage,
+      recurring: {interval: 'month', usage_type: 'metered', meter: await meterOf(stripe)},
+    }),
+  }
+}
+
+const eventName = 'lading_rows'
+
+const meterOf = async (stripe: Stripe) => {
+  const {data} = await stripe.billing.meters.list({limit: 100})
+  const known = data.find(({event_name}) => event_name === eventName)
+  if (known) return known.id
+  const made = await stripe.billing.meters.create({
+    ...{display_name: 'Rows beyond the plan', event_name: eventName, default_aggregation: {formula: 'sum'}},
+    ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},
+  })
+  return made.id
+}

@@ -1,0 +1,23 @@
+import {projectSubscription} from '../../shared/billing/project.ts'
+import {readSubscription} from '../../shared/billing/subscription.ts'
+import {dropCustomer} from '../../sql/billing-accounts.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import type {Applying, Outcome} from './apply.ts'
+
+/** Somebody has deleted the customer at the provider, and with it the subscription: the org has neither from now on. */
+export const learnCustomerGone = async ({tools, held, reading, event}: Applying): Promise<Outcome> => {
+  const {org} = held
+  const customer = event.hint.customer!
+  const found = await tools.payment.ask('customer', stripe => stripe.customers.retrieve(customer))
+  if (!found.deleted) return {ignoredFor: 'STILL_THERE'}
+  tools.log.error({event: event.id, org, customer}, 'the customer of an org was deleted at the payment provider')
+  reading.forget()
+  const known = await findSubscription(tools.db, org)
+  const read = known && (await readSubscription(tools, known.id))
+  return {
+    async write(tx) {
+      await dropCustomer(tx, org)
+      await projectSubscription(tx, held, read, {org, via: 'payment'})
+    },
+  }
+}

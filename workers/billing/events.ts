@@ -1,0 +1,119 @@
+import {type Held, keepHeld, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
+import {PaymentFailure} from '../../shared/billing/payment-failure.ts'
+import {idOf} from '../../shared/billing/subscription.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {findOrgOfCustomer} from '../../sql/billing-accounts.ts'
+import {sqlStateOf} from '../../sql/database.ts'
+import {
+  type EventStatus,
+  endEvent,
+  findEvent,
+  listOpenEvents,
+  noteEventFailure,
+  type PaymentEvent,
+  setEventOrg,
+  startEvent,
+} from '../../sql/payment-events.ts'
+import type {Tools} from '../tools.ts'
+import {applyEvent} from './apply.ts'
+import {holdOrDefer} from './hold.ts'
+import {openReading, type Reading} from './reading.ts'
+
+/** After so many an event counts as failed, and is tried again more and more rarely (reconcile.ts). */
+export const usualAttempts = 5
+const perLook = 100
+/** Then the rest is somebody else's turn: the drain of a process waits for nothing longer. */
+const longestMs = 20_000
+
+/**
+ * Applies the event, and whatever else came for its org meanwhile, under one hold: what the provider is asked because of one answers for all
+ * that came before. Answers what became of the one named.
+ */
+export const applyEvents = async (tools: Tools, id: string): Promise<EventStatus> => {
+  const event = await findEvent(tools.db, id)
+  // It may have been kept too long ago, or by an org that is gone.
+  if (!event || event.status === 'processed' || event.status === 'ignored') return event?.status ?? 'ignored'
+  return event.org === null ? applyToWhom(tools, event) : applyTo(tools, {org: event.org, id})
+}
+
+const applyTo = async (tools: Tools, {org, id}: {org: string; id: string}): Promise<EventStatus> => {
+  const held = await holdOrDefer(tools.db, {org, event: id})
+  if (!held) return 'deferred'
+  try {
+    const reading = openReading(tools, held)
+    const status = await applyOne(tools, {held, reading, id})
+    await applyOthers(tools, {held, reading})
+    return status
+  } finally {
+    await releaseBilling(tools, held)
+  }
+}
+
+type One = {held: Held; reading: Reading; id: string}
+
+const applyOne = async (tools: Tools, {held, reading, id}: One): Promise<EventStatus> => {
+  const event = await startEvent(tools.db, id)
+  if (!event) return 'processed'
+  try {
+    return await applyEvent({tools, held, reading, event})
+  } catch (error) {
+    return noteFailure(tools, event, error)
+  }
+}
+
+/** Thrown on for the job to be tried again, unless that was done often enough. */
+const noteFailure = async ({db, log}: Tools, {id, type, org, attempts}: PaymentEvent, error: unknown): Promise<EventStatus> => {
+  const status = attempts < usualAttempts ? 'received' : 'failed'
+  await noteEventFailure(db, {id, status, error: codeOf(error)})
+  if (status === 'received') throw error
+  log.error({err: error, event: id, type, org}, 'an event of the payment provider cannot be applied')
+  return status
+}
+
+/** In the order they came. One that fails is left to its own job. */
+const applyOthers = async (tools: Tools, {held, reading}: Omit<One, 'id'>) => {
+  const {db, drain, log} = tools
+  for (const end = Date.now() + longestMs; ; ) {
+    const ids = await listOpenEvents(db, {org: held.org, limit: perLook})
+    if (ids.length === 0) return
+    reading.forget()
+    for (const id of ids) {
+      if (drain.aborted || Date.now() > end) return
+      try {
+        await keepHeld(db, held)
+        await applyOne(tools, {held, reading, id})
+      } catch (err) {
+        if (!(err instanceof LeaseGone)) log.warn({err, event: id, org: held.org}, 'an event of the payment provider is tried again')
+        return
+      }
+    }
+  }
+}
+
+/** A dispute names no customer; its charge does. */
+const applyToWhom = async (tools: Tools, event: PaymentEvent): Promise<EventStatus> => {
+  const {id} = event
+  const charge = event.hint.charge!
+  let customer: string | null
+  try {
+    customer = idOf((await tools.payment.ask('charge', stripe => stripe.charges.retrieve(charge))).customer)
+  } catch (error) {
+    return noteFailure(tools, (await startEvent(tools.db, id)) ?? event, error)
+  }
+  const org = customer === null ? null : await findOrgOfCustomer(tools.db, customer)
+  if (org !== null) {
+    await setEventOrg(tools.db, {id, org})
+    return applyTo(tools, {org, id})
+  }
+  await endEvent(tools.db, {id, status: 'ignored', error: 'UNKNOWN_CUSTOMER'})
+  return 'ignored'
+}
+
+/** What staff are shown: words of ours and codes, never the provider's words. */
+const codeOf = (error: unknown): string => {
+  if (error instanceof PaymentFailure) return ['PAYMENT_PROVIDER', error.kind, error.status, error.code].filter(Boolean).join(' ')
+  if (error instanceof Refusal) return error.code
+  if (error instanceof LeaseGone) return 'HOLD_RAN_OUT'
+  const state = sqlStateOf(error)
+  return state === null ? 'INTERNAL' : `DATABASE ${state}`
+}

@@ -1,0 +1,65 @@
+import {type Held, holdBilling, keepHeld, releaseBilling} from '../../shared/billing/lease.ts'
+import {PaymentFailure} from '../../shared/billing/payment-failure.ts'
+import {projectSubscription} from '../../shared/billing/project.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {applyPaymentEvent} from '../../shared/jobs.ts'
+import {enqueue, type Queue} from '../../shared/queue.ts'
+import {claimDueOrgs, giveBackDueOrgs} from '../../sql/due-billing.ts'
+import {listWaitingEvents} from '../../sql/payment-events.ts'
+import type {Tools} from '../tools.ts'
+import {usualAttempts} from './events.ts'
+import {openReading} from './reading.ts'
+
+const orgsPerRound = 20
+const eventsPerRound = 100
+/** An event is left alone for so long after an attempt; one that has failed twice as long each time, up to six hours, for about a week. */
+const patience = {patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
+
+/** Events that nobody is at are sent to be applied once more. */
+export const sendWaiting = async ({db, payment}: Tools, queue: Queue): Promise<void> => {
+  if (!payment.isConfigured) return
+  for (const event of await listWaitingEvents(db, patience))
+    await db.transaction(tx => enqueue(queue, applyPaymentEvent, {event}, {tx, track: false}))
+}
+
+/**
+ * Compares what is due with the provider. One that does not answer is asked no more in this round: what was claimed and not come to is due
+ * again in the next.
+ */
+export const reconcileDue = async (tools: Tools): Promise<void> => {
+  const {db, payment, drain, log} = tools
+  if (!payment.isConfigured) return
+  const orgs = await claimDueOrgs(db, orgsPerRound)
+  for (const [n, org] of orgs.entries()) {
+    if (drain.aborted) return void (await giveBackDueOrgs(db, orgs.slice(n)))
+    try {
+      await reconcileOrg(tools, org)
+    } catch (error) {
+      log.warn({err: error, org}, 'what an org has at the payment provider could not be compared')
+      if (isOfProvider(error)) return void (await giveBackDueOrgs(db, orgs.slice(n + 1)))
+    }
+  }
+}
+
+const isOfProvider = (error: unknown) => error instanceof PaymentFailure || error instanceof Refusal
+
+/** All that may be open with an org is brought to an end, or found to go on; then its plan is what the provider says. */
+export const reconcileOrg = async (tools: Tools, org: string): Promise<void> => {
+  const held = await holdBilling(tools.db, org)
+  if (!held) return
+  try {
+    for (const step of steps) {
+      await step(tools, held)
+      await keepHeld(tools.db, held)
+    }
+  } finally {
+    await releaseBilling(tools, held)
+  }
+}
+
+const readAgain = async (tools: Tools, held: Held) => {
+  const read = await openReading(tools, held).current()
+  await tools.db.transaction(tx => projectSubscription(tx, held, read, {org: held.org, via: 'payment'}))
+}
+
+const steps = [readAgain]
