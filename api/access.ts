@@ -4,7 +4,7 @@ import type {Staff} from '../shared/people/staff-action.ts'
 
 /** Who asks, as the gates and handlers know them. `role` is the one in force; null, with `org`, for a session in no org. */
 export type Caller = {
-  via: 'session' | 'token'
+  via: 'session' | 'token' | 'oauth'
   person: string
   email: string
   name: string
@@ -13,6 +13,8 @@ export type Caller = {
   role: Role | null
   session: string | null
   token: string | null
+  /** What a person let an MCP client do, where the bearer is such a client's. */
+  grant: string | null
   /** Whether this bearer opens the backoffice: a session of somebody who is staff. */
   staff: boolean
   /** Set for a staff member's view of an org they need not be a member of. */
@@ -27,9 +29,9 @@ export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff
 
 /**
  * `noOrg` and `closedOrg` open a route to sessions in no org and to members of a closed one. `sessionOnly: 'person'` acts for the very
- * person who signed in, which a staff member's view of an org does not.
+ * person who signed in, which a staff member's view of an org does not. `oauth` opens it to MCP clients, whose tokens are for nothing else.
  */
-export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true}
+export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true}
 /** `backoffice` takes a staff session or ADMIN_TOKEN, the latter unless it is `sessionOnly`; `operator` takes ADMIN_TOKEN alone. */
 export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator: true}
 export type Access = {public: true} | Gates | BackofficeGates
@@ -51,6 +53,8 @@ export const assertAccess = ({access: gates, effect}: Route, {caller, banned, cl
   if (pathOrg !== undefined && pathOrg !== caller.org)
     throw new Refusal('OTHER_ORG', 'The path names another org than the bearer was issued for')
   if (closed && !gates.closedOrg) throw new Refusal('ORG_CLOSED', 'This org is closed')
+  if (caller.via === 'oauth' && !gates.oauth)
+    throw new Refusal('SESSION_REQUIRED', 'A token that was given to an MCP client opens /mcp alone: sign in, or use an API token')
   if (gates.sessionOnly && caller.via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot do this: sign in')
   if (caller.staffView) assertViewMay(caller.staffView, gates, effect)
   if (caller.role !== null && !isAtLeast(caller.role, gates.role)) throw new Refusal('ROLE_REQUIRED', `This needs the ${gates.role} role`)

@@ -14,6 +14,10 @@ import {observe} from './observe.ts'
 import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
+import billingCheckout from './routes/billing-checkout.ts'
+import billingPlan from './routes/billing-plan.ts'
+import billingSummary from './routes/billing-summary.ts'
+import billingTopup from './routes/billing-topup.ts'
 import billingWebhook from './routes/billing-webhook.ts'
 import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
@@ -23,6 +27,7 @@ import credits from './routes/credits.ts'
 import discovery from './routes/discovery.ts'
 import entitlements from './routes/entitlements.ts'
 import fields from './routes/fields.ts'
+import grants from './routes/grants.ts'
 import health from './routes/health.ts'
 import imports from './routes/imports.ts'
 import invitations from './routes/invitations.ts'
@@ -31,6 +36,7 @@ import libraries from './routes/libraries.ts'
 import members from './routes/members.ts'
 import modules from './routes/modules.ts'
 import notices from './routes/notices.ts'
+import oauth from './routes/oauth.ts'
 import orgRuns from './routes/org-runs.ts'
 import orgs from './routes/orgs.ts'
 import outsideRuns from './routes/outside-runs.ts'
@@ -65,6 +71,8 @@ export const routes: Route[] = [
   ...members,
   ...invitations,
   ...tokens,
+  ...oauth,
+  ...grants,
   ...jobs,
   ...connectors,
   ...credits,
@@ -98,6 +106,10 @@ export const routes: Route[] = [
   ...staffPeople,
   ...staffOrgs,
   ...staffPlans,
+  ...billingCheckout,
+  ...billingPlan,
+  ...billingSummary,
+  ...billingTopup,
   ...billingWebhook,
 ]
 

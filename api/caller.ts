@@ -1,8 +1,17 @@
 import {Refusal} from '../shared/errors.ts'
+import {ACCESS} from '../shared/oauth/tokens.ts'
 import {hashSecret, isWellFormed, looksLikeSecret} from '../shared/people/api-token.ts'
 import {lowerOf, type Role} from '../shared/people/roles.ts'
 import {readSignedId} from '../shared/people/signed.ts'
-import {noteTokenUse, readSessionCaller, readTokenCaller, type SessionCaller, type TokenCaller} from '../sql/callers.ts'
+import {
+  noteGrantUse,
+  noteTokenUse,
+  readGrantCaller,
+  readSessionCaller,
+  readTokenCaller,
+  type SessionCaller,
+  type TokenCaller,
+} from '../sql/callers.ts'
 import type {Caller, Standing} from './access.ts'
 import type {Tools} from './route.ts'
 
@@ -15,12 +24,12 @@ export const bearerOf = (authorization: string | undefined): string | null => /^
 export const readCaller = async (tools: Needed, authorization: string | undefined): Promise<Standing> => {
   const bearer = bearerOf(authorization)
   if (bearer === null) throw new Refusal('AUTH_REQUIRED', 'Send `Authorization: Bearer <session or API token>`')
-  return looksLikeSecret(bearer) ? readToken(tools, bearer) : standingInOrg(await readSession(tools, bearer))
+  return looksLikeSecret(bearer) || isAccess(bearer) ? readToken(tools, bearer) : standingInOrg(await readSession(tools, bearer))
 }
 
 /** The same for the backoffice: of somebody who is staff the org and the membership count for nothing there. */
 export const readInsider = async (tools: Needed, bearer: string): Promise<Standing> => {
-  if (looksLikeSecret(bearer)) return readToken(tools, bearer)
+  if (looksLikeSecret(bearer) || isAccess(bearer)) return readToken(tools, bearer)
   const found = await readSession(tools, bearer)
   return standingInOrg(opensBackoffice(found) ? {...found, orgId: null, orgName: null, closed: false, memberRole: null} : found)
 }
@@ -40,25 +49,41 @@ const opensBackoffice = ({staff, staffView}: SessionCaller) => staff === true &&
 
 const standingInOrg = (found: SessionCaller): Standing => {
   const staffView = found.staffView && {write: found.staffView === 'write'}
-  const bearer = {via: 'session', session: found.id, token: null, staff: opensBackoffice(found), staffView} as const
+  const bearer = {via: 'session', session: found.id, token: null, grant: null, staff: opensBackoffice(found), staffView} as const
   return standingOf(found, {...bearer, role: staffView ? 'admin' : roleInForce(found)})
 }
 
 const readToken = async ({hot, log}: Needed, bearer: string): Promise<Standing> => {
+  if (isAccess(bearer)) return readAccess({hot, log}, bearer)
   const [found] = isWellFormed(bearer) ? await readTokenCaller(hot, [hashSecret(bearer)]) : []
   if (!found) throw new Refusal('AUTH_REQUIRED', 'No such API token: look for a typing error, or make a new one')
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This API token was revoked')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This API token has expired')
-  const standing = standingOf(found, {via: 'token', role: 'admin', session: null, token: found.id, staff: false, staffView: null})
+  const standing = standingOf(found, {via: 'token', role: 'admin', ...nobodys, token: found.id})
   if (found.stale) noteTokenUse(hot, [found.id]).catch(error => log.warn({err: error}, 'token use not noted'))
   return standing
 }
+
+/** The token of an MCP client is worth what its member is worth at the moment. */
+const readAccess = async ({hot, log}: Pick<Needed, 'hot' | 'log'>, bearer: string): Promise<Standing> => {
+  const [found] = await readGrantCaller(hot, [hashSecret(bearer)])
+  if (!found) throw new Refusal('AUTH_REQUIRED', 'This access is unknown or over: let the client in again')
+  if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This access was taken back: let the client in again')
+  if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This access token has expired: refresh it')
+  const standing = standingOf(found, {via: 'oauth', role: found.memberRole, ...nobodys, grant: found.id})
+  if (found.stale) noteGrantUse(hot, [found.id]).catch(error => log.warn({err: error}, 'use of a grant not noted'))
+  return standing
+}
+
+const isAccess = (bearer: string) => bearer.startsWith(ACCESS)
+
+const nobodys = {session: null, token: null, grant: null, staff: false, staffView: null} as const
 
 /** What a member became since the session began counts at once when it is less, and after a refresh when it is more. */
 const roleInForce = ({memberRole, sessionRole}: SessionCaller): Role | null =>
   memberRole && sessionRole ? lowerOf(memberRole, sessionRole) : memberRole
 
-type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'staff' | 'staffView'>
+type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'grant' | 'staff' | 'staffView'>
 
 const standingOf = (found: SessionCaller | TokenCaller, bearer: Bearer): Standing => {
   const {personId, email, personName, orgId: org, orgName, memberRole, banned, closed} = found

@@ -4,9 +4,16 @@ import type {Config} from '../shared/config.ts'
 import {Refusal} from '../shared/errors.ts'
 import type {Caller} from './access.ts'
 
-export type RateLimits = {address(ip: string): Promise<void>; bearer(caller: Pick<Caller, 'session' | 'token'>): Promise<void>}
+export type RateLimits = {
+  address(ip: string): Promise<void>
+  /** What anybody may ask for that costs us a row or a call out. */
+  guest(ip: string): Promise<void>
+  bearer(caller: Pick<Caller, 'session' | 'token' | 'grant'>): Promise<void>
+}
 
 const windowSeconds = 60
+const guestShare = 1_000
+const OF_GUESTS = ['/oauth/authorize', '/oauth/register']
 
 /**
  * How many requests a minute one address and one bearer may make of this process; 0 sets no limit. Counted in memory: with several
@@ -15,7 +22,8 @@ const windowSeconds = 60
 export const openRateLimits = ({RATE_PER_ADDRESS, RATE_PER_BEARER}: Pick<Config, 'RATE_PER_ADDRESS' | 'RATE_PER_BEARER'>): RateLimits => {
   const addresses = openCount(RATE_PER_ADDRESS, 'This address')
   const bearers = openCount(RATE_PER_BEARER, 'This token or session')
-  return {address: addresses, bearer: ({session, token}) => bearers(token ?? session ?? '')}
+  const guests = openCount(Math.ceil(RATE_PER_ADDRESS / guestShare), 'This address')
+  return {address: addresses, guest: guests, bearer: ({session, token, grant}) => bearers(token ?? session ?? grant ?? '')}
 }
 
 const openCount = (points: number, whose: string) => {
@@ -38,5 +46,6 @@ export const limitAddresses =
   (limits: RateLimits): Middleware =>
   async (ctx, next) => {
     if (ctx.path !== '/health') await limits.address(ctx.ip)
+    if (OF_GUESTS.includes(ctx.path)) await limits.guest(ctx.ip)
     await next()
   }

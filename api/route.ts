@@ -5,6 +5,7 @@ import type {PaymentProvider} from '../shared/billing/payment-provider.ts'
 import type {Config} from '../shared/config.ts'
 import type {Crm} from '../shared/crm/crm.ts'
 import type {Log} from '../shared/log.ts'
+import type {Outbound} from '../shared/outbound/outbound.ts'
 import type {Staff} from '../shared/people/staff-action.ts'
 import type {Queue} from '../shared/queue.ts'
 import type {Storage} from '../shared/storage.ts'
@@ -13,7 +14,18 @@ import type {Access, Caller, Effect, Insider, Member} from './access.ts'
 import type {Reply} from './reply.ts'
 
 /** The outside world as a handler is handed it, built once per process. */
-export type Tools = {config: Config; db: Pool; hot: Hot; queue: Queue; storage: Storage; crm: Crm; payment: PaymentProvider; model: Model; log: Log}
+export type Tools = {
+  config: Config
+  db: Pool
+  hot: Hot
+  queue: Queue
+  storage: Storage
+  crm: Crm
+  payment: PaymentProvider
+  outbound: Outbound
+  model: Model
+  log: Log
+}
 
 /** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
 export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}

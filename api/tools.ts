@@ -5,6 +5,7 @@ import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
 import {jobs} from '../shared/jobs.ts'
 import type {Log} from '../shared/log.ts'
+import {openOutbound} from '../shared/outbound/outbound.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
@@ -19,14 +20,16 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const budget = openBudget({db, config, log})
   const crm = openCrm({db, config, log, budget})
   const payment = openPaymentProvider(config)
+  const outbound = openOutbound(config)
   const model = openModel(config)
   const storage = openStorage(storageOf(config))
   const close = async () => {
     await queue.stop({graceful: false})
+    await outbound.close()
     await crm.close()
     await budget.close()
     await hot.end()
     await db.end()
   }
-  return {config, db, hot, queue, storage, crm, payment, model, log, close}
+  return {config, db, hot, queue, storage, crm, payment, outbound, model, log, close}
 }

@@ -32,6 +32,10 @@ const PREFIXES = [
   'pch',
   'chk',
   'top',
+  'mcl',
+  'oar',
+  'ogr',
+  'aiu',
 ] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */

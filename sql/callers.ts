@@ -40,6 +40,20 @@ export const readTokenCaller = prepare<TokenCaller>(
   from api_tokens b ${joined} where b.hash = $1`,
 )
 
+/** The same with the access token of an MCP client, whose id is its grant's. */
+export const readGrantCaller = prepare<TokenCaller>(
+  'grant-caller',
+  `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale
+  from (select g.id, g.org_id, g.person_id, g.revoked_at, g.last_used_at, t.expires_at
+    from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = $1 and t.kind = 'access') b ${joined}`,
+)
+
+export const noteGrantUse = prepare<never>(
+  'grant-use',
+  `update oauth_grants set last_used_at = lading_now()
+  where id = $1 and coalesce(last_used_at < lading_now() - interval '1 minute', true)`,
+)
+
 export const noteTokenUse = prepare<never>(
   'token-use',
   `update api_tokens set last_used_at = lading_now()

@@ -36,14 +36,16 @@ type NewCheckout = {id: string; org: string; person: string; seq: number; params
   | {kind: 'credit_pack'; packKey: string; quantity: number; credits: number}
 )
 
+/** Answers its `params` as they are kept: what is sent at first is what is sent again. */
 export const insertCheckout = (db: Db, made: NewCheckout) => {
   const {id, org, person, seq, kind, params} = made
   const plan = made.kind === 'plan' ? made : null
   const pack = made.kind === 'credit_pack' ? made : null
-  return db.query(sql.type(Empty)`
+  return db.oneFirst(sql.type(Checkout.pick({params: true}))`
     insert into checkouts (id, org_id, person_id, seq, kind, params, plan_version_id, interval, after_trial, pack_key, quantity, credits)
     values (${id}, ${org}, ${person}, ${seq}, ${kind}, ${sql.jsonb(params as never)}, ${plan?.planVersionId ?? null}, ${plan?.interval ?? null},
-      ${plan?.afterTrial ?? false}, ${pack?.packKey ?? null}, ${pack?.quantity ?? null}, ${pack?.credits ?? null})`)
+      ${plan?.afterTrial ?? false}, ${pack?.packKey ?? null}, ${pack?.quantity ?? null}, ${pack?.credits ?? null})
+    returning params`)
 }
 
 type Opened = {id: string; session: string; expiresAt: string}
@@ -83,9 +85,9 @@ export const listOpenPlanCheckouts = (db: Db, {org, before}: {org: string; befor
   db.any(sql.type(Checkout)`
     select ${checkout} from checkouts where org_id = ${org} and kind = 'plan' and state = 'open' and seq < ${before} order by seq`)
 
-/** Those of any org that have been neither paid nor given up for so long, the oldest first, after the one named. */
-export const listStaleCheckouts = (db: Db, {minutes, after, limit}: {minutes: number; after: string; limit: number}) =>
+/** The org's that have been neither paid nor given up for so long, the oldest first. */
+export const listStaleCheckouts = (db: Db, {org, minutes}: {org: string; minutes: number}) =>
   db.any(sql.type(Checkout)`
     select ${checkout} from checkouts
-    where state in ('started', 'open') and created_at < lading_now() - make_interval(mins => ${minutes}) and id > ${after}
-    order by id limit ${limit}`)
+    where org_id = ${org} and state in ('started', 'open') and created_at < lading_now() - make_interval(mins => ${minutes})
+    order by id limit 1000`)

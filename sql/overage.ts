@@ -10,9 +10,6 @@ export const setOverage = async (tx: Tx, {org, enabled}: {org: string; enabled: 
   return rowCount === 1
 }
 
-export const setOverageItem = (tx: Tx, {org, item}: {org: string; item: string}) =>
-  tx.query(sql.type(Empty)`update billing_accounts set overage_item_id = ${item} where org_id = ${org}`)
-
 /** Rows that go on the bill, of an org that gets one. */
 export const insertReport = (tx: Tx, {identifier, org, run, rows}: {identifier: string; org: string; run: string; rows: number}) =>
   tx.query(sql.type(Empty)`
@@ -38,10 +35,12 @@ const report = sql.fragment`identifier, r.org_id as org, customer_id as customer
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
 
-/** Those the provider has not confirmed, those tried least often first. */
+/** Those the provider has not confirmed, those tried least often first; the more often, the longer one rests. */
 export const listUnsent = (db: Db, limit: number) =>
   db.any(sql.type(Report)`
-    select ${report} from ${tables} where sent_at is null and customer_id is not null order by attempts, at, identifier limit ${limit}`)
+    select ${report} from ${tables}
+    where sent_at is null and customer_id is not null and at + attempts * attempts * interval '10 seconds' <= lading_now()
+    order by attempts, at, identifier limit ${limit}`)
 
 /** Written before the provider is told: it may have been, from here on. */
 export const countAttempt = (db: Db, identifier: string) =>

@@ -41,10 +41,6 @@ export const insertEvent = (tx: Tx, {id, type, status, org, error, hint}: NewEve
 export const lockEventStatus = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(z.object({status: Status}))`select status from payment_events where id = ${id} for no key update`)
 
-/** Whether what has the org is applying events itself, and comes to this one before it lets go. */
-export const isApplyingEvents = (tx: Tx, org: string) =>
-  tx.exists(sql.type(Empty)`select from payment_events where org_id = ${org} and status = 'processing'`)
-
 /** Not one that is over. */
 export const deferEvent = (tx: Tx, id: string) =>
   tx.query(sql.type(Empty)`update payment_events set status = 'deferred' where id = ${id} and not ${over}`)

@@ -45,6 +45,7 @@ const Change = z.object({
   state: State,
   /** Whether the provider may still know its idempotency keys. */
   isYoung: z.boolean(),
+  settledAt: z.string().nullable(),
 })
 export type PlanChange = z.output<typeof Change>
 
@@ -52,7 +53,7 @@ export type PlanChange = z.output<typeof Change>
 const keysHours = 23
 
 const change = sql.fragment`id, org_id as org, person_id as person, kind, target, params, state,
-  created_at > lading_now() - make_interval(hours => ${keysHours}) as "isYoung"`
+  created_at > lading_now() - make_interval(hours => ${keysHours}) as "isYoung", settled_at as "settledAt"`
 
 type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
 

@@ -53,7 +53,7 @@ export const findStanding = (db: Db, org: string) =>
     select jsonb_build_object('id', p.id, 'key', p.key, 'version', p.version, 'name', p.name, 'rank', p.rank, 'limits', p.limits,
         'features', p.features) as plan,
       payer_id as payer, status, anchor, o.trial_started_at as "trialStartedAt", o.trial_ends_at as "trialEndsAt", o.past_due_since as "pastDueSince",
-      o.overage_enabled as "overageEnabled", orgs.sandbox, lading_now() as now
+      o.overage_enabled and not orgs.sandbox as "overageEnabled", orgs.sandbox, lading_now() as now
     from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id
     where o.org_id = ${org}`)
 
@@ -97,11 +97,12 @@ export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment) =>
 
 type Moved = {org: string; plan: string; status: Status; anchor: string}
 
-/** The org's row is held. A debt that is not paid is as old as it was. */
+/** The org's row is held. A debt that is not paid is as old as it was. Where rows beyond the plan have no price, none are let through. */
 export const setOrgPlan = (tx: Tx, {org, plan, status, anchor}: Moved) =>
   tx.query(sql.type(z.object({}))`
     update orgs set plan_version_id = ${plan}, plan_status = ${status}, plan_anchor = ${anchor},
-      past_due_since = case when ${status} = 'past_due' then coalesce(past_due_since, lading_now()) end
+      past_due_since = case when ${status} = 'past_due' then coalesce(past_due_since, lading_now()) end,
+      overage_enabled = overage_enabled and exists (select from plan_versions p where p.id = ${plan} and payment_price_overage_id is not null)
     where id = ${org}`)
 
 const OrgPlan = z.object({planVersionId: z.string(), status: Status, anchor: z.string(), trialEndsAt: z.string().nullable()})

@@ -49,7 +49,7 @@ export const resumeTopup = async (tx: Tx, {org, reasons}: {org: string; reasons:
   return rowCount === 1
 }
 
-const Month = z.object({month: z.string(), counted: z.number(), open: z.string().nullable()})
+const Month = z.object({month: z.string(), counted: z.number(), open: z.string().nullable(), now: z.string()})
 
 /** What has been topped up this month, or may have been, but for `except`; and the attempt that is under way. */
 export const readMonth = (db: Db, {org, except = null}: {org: string; except?: string | null}) =>
@@ -57,7 +57,8 @@ export const readMonth = (db: Db, {org, except = null}: {org: string; except?: s
     select ${month} as month,
       (select coalesce(sum(credits), 0)::int8 from topup_attempts
         where org_id = ${org} and month = ${month} and state in ('pending', 'unknown', 'succeeded') and id is distinct from ${except}) as counted,
-      (select id from topup_attempts where org_id = ${org} and state in ('pending', 'unknown')) as open`)
+      (select id from topup_attempts where org_id = ${org} and state in ('pending', 'unknown')) as open,
+      lading_now() as now`)
 
 type NewAttempt = {id: string; org: string; month: string; packKey: string; quantity: number; credits: number}
 

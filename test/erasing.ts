@@ -21,11 +21,12 @@ export const fillMore = async (house: World, filled: Org, run: string): Promise<
     [run, key],
   )
   await house.hot.query(`insert into retention_failures (day, org_id, step, message) values ('2020-01-01', $1, 'runs', 'Erased')`, [org])
+  await house.hot.query(`insert into ai_usage (org_id, period_start, day, feature) values ($1, now(), now(), 'chat')`, [org])
   return [schedule.id, firing.id, webhook.id, delivery.id, of.split('/').at(-1)!]
 }
 
 /** Beyond what every org has. */
 export const filled = [
   ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
-  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries'],
+  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage'],
 ]

@@ -1,3 +1,4 @@
+import {endBillingOf} from '../shared/billing/ending.ts'
 import {revokeAll} from '../shared/connectors/disconnect.ts'
 import {eraseOrg} from '../shared/jobs.ts'
 import {recordStaffAction} from '../shared/people/staff-action.ts'
@@ -25,7 +26,7 @@ const runsPerLook = 100
 const discoveriesPerDelete = 20
 
 /**
- * Erases an org that was marked for it: first its runs are taken from whoever carries them and its grants are given up, then its rows leave in pieces small enough to
+ * Erases an org that was marked for it: first its runs are taken from whoever carries them, its grants are given up and what it pays for ends, then its rows leave in pieces small enough to
  * hold nothing up, then its files, and the org itself last. Each step finds what is there, so an attempt that broke off is simply begun
  * again. Files come after imports: an upload that ends now finds no import and takes its file away itself.
  */
@@ -34,6 +35,7 @@ export default worker(eraseOrg, {concurrency: 1}, async ({org}, work) => {
   if (!(await isErasing(db, org))) return {rows: 0}
   await holdRuns(db, org)
   await revokeAll(work, org)
+  await endBillingOf(work, org, {when: 'now'})
   const rows = (await eraseRuns(work, org)) + (await eraseRest(work, org))
   await storage.removeAll(org)
   await db.transaction(tx => eraseOrgItself(tx, {org, rows}))

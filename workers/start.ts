@@ -13,7 +13,11 @@ import type {Worker} from './worker.ts'
 /** What can be started by name; operators scale each on its own. A process loads its own alone: the code of the others takes memory too. */
 const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   archive: () => Promise.all([import('./archive.ts')]),
-  billing: () => Promise.all([import('./billing.ts'), import('./billing-rounds.ts')]),
+  billing: () =>
+    Promise.all([
+      ...[import('./billing.ts'), import('./billing-rounds.ts'), import('./billing-end.ts')],
+      ...[import('./topups.ts'), import('./topup-rounds.ts')],
+    ]),
   checks: () => Promise.all([import('./checks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),
   credits: () => Promise.all([import('./credits.ts')]),

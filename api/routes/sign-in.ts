@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
+import {consentUrl} from '../../shared/oauth/authorise.ts'
 import {followCrmRole} from '../../shared/people/follow.ts'
 import {openSession} from '../../shared/people/session.ts'
 import {beginSignIn, completeSignIn} from '../../shared/people/sign-in.ts'
@@ -35,7 +36,9 @@ export default [
     async handle({db, config, log, query: {'accounts-server': accountsServer, ...query}, request}) {
       const browser = readBrowser(config, request.headers.cookie)
       try {
-        return outcomePage(await completeSignIn({db, config}, {...query, accountsServer, browser}))
+        const outcome = await completeSignIn({db, config}, {...query, accountsServer, browser})
+        if (!('request' in outcome)) return outcomePage(outcome)
+        return reply({status: 302, headers: {location: await consentUrl(config, outcome.request), 'cache-control': 'no-store'}})
       } catch (error) {
         // Programs are told in the envelope; a person sees a page.
         if (!(error instanceof Refusal) || !request.headers.accept?.includes('text/html')) throw error
@@ -59,7 +62,7 @@ export default [
   route({
     method: 'get',
     path: '/auth/me',
-    access: {role: 'operator', noOrg: true, closedOrg: true},
+    access: {role: 'operator', noOrg: true, closedOrg: true, oauth: true},
     handle: ({caller: {org, orgName, person, email, name, role, via, staff, staffView}}) => ({
       org: org === null ? null : {id: org, name: orgName},
       user: {id: person, email, name},

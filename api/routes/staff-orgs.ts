@@ -34,8 +34,8 @@ export default [
     access: {backoffice: true},
     params,
     body: z.strictObject({reason: Reason}),
-    async handle({db, caller: {staff}, params: {org}, body: {reason}}) {
-      return {org: await setOrgClosed(db, staff, {org, closed: true, reason})}
+    async handle({db, queue, caller: {staff}, params: {org}, body: {reason}}) {
+      return {org: await setOrgClosed(db, queue, staff, {org, closed: true, reason})}
     },
   }),
 
@@ -45,8 +45,8 @@ export default [
     access: {backoffice: true},
     params,
     body: z.strictObject({reason: Reason.optional()}),
-    async handle({db, caller: {staff}, params: {org}, body: {reason}}) {
-      return {org: await setOrgClosed(db, staff, {org, closed: false, reason})}
+    async handle({db, queue, caller: {staff}, params: {org}, body: {reason}}) {
+      return {org: await setOrgClosed(db, queue, staff, {org, closed: false, reason})}
     },
   }),
 

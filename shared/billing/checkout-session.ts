@@ -18,7 +18,10 @@ type Written = {id: string; params: object}
  * The session of a row that is written, once however often it is asked for. What was definitely not done is marked; what may have been stays
  * as it is, and is looked into later (stale-checkouts.ts).
  */
-export const createSession = async ({db, payment}: Pick<CheckoutTools, 'db' | 'payment'>, {id, params}: Written): Promise<Stripe.Checkout.Session> => {
+export const createSession = async (
+  {db, payment}: Pick<CheckoutTools, 'db' | 'payment'>,
+  {id, params}: Written,
+): Promise<Stripe.Checkout.Session> => {
   try {
     return await payment.ask('checkout.session', stripe =>
       stripe.checkout.sessions.create(params as Stripe.Checkout.SessionCreateParams, {idempotencyKey: `cs:${id}`}),

@@ -54,8 +54,7 @@ type Of<K extends Asked['kind']> = Extract<Asked, {kind: K}>
 
 const findPlan = async (tools: CheckoutTools, {planKey, interval, afterTrial}: Of<'plan'>) => {
   const sold = await findPlanForSale(tools.db, {planKey, interval})
-  return (by: Asker, at: ReturnUrls, standing: Standing) =>
-    openPlanCheckout(tools, by, {...sold, ...at, interval, afterTrial, standing})
+  return (by: Asker, at: ReturnUrls, standing: Standing) => openPlanCheckout(tools, by, {...sold, ...at, interval, afterTrial, standing})
 }
 
 /** Any number of them may be open. */
@@ -65,8 +64,9 @@ const findPack = async (tools: CheckoutTools, {packKey, quantity}: Of<'credit_pa
     const {config, db} = tools
     const customer = await keepPaymentCustomer(tools, {org, email})
     const id = newId('chk')
-    const params = packParams({...at, config, id, org, person, customer, pack, quantity})
-    await insertCheckout(db, {id, org, person, seq: 0, kind: 'credit_pack', packKey, quantity, credits: pack.credits * quantity, params})
+    const asked = packParams({...at, config, id, org, person, customer, pack, quantity})
+    const credits = pack.credits * quantity
+    const params = await insertCheckout(db, {id, org, person, seq: 0, kind: 'credit_pack', packKey, quantity, credits, params: asked})
     const page = await createSession(tools, {id, params})
     await setCheckoutOpen(db, {id, session: page.id, expiresAt: isoOf(page.expires_at)!})
     return page.url!

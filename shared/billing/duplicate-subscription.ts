@@ -33,8 +33,7 @@ const expand = ['latest_invoice.payments']
 const cancel = ({payment}: Tools, checkout: string, id: string) =>
   payment.ask('subscription', stripe => stripe.subscriptions.cancel(id, {expand}, {idempotencyKey: `cs:${checkout}:cancel`}))
 
-const readLatest = ({payment}: Tools, id: string) =>
-  payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand}))
+const readLatest = ({payment}: Tools, id: string) => payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand}))
 
 const payBack = async ({payment}: Tools, checkout: string, {latest_invoice: invoice}: Stripe.Subscription) => {
   const payments = typeof invoice === 'object' ? (invoice?.payments?.data ?? []) : []

@@ -15,11 +15,14 @@ type Tools = {db: Pool; queue: Queue}
 const heldSeconds = 120
 
 /** Null while somebody else has it. Who dies with it keeps it for two minutes. */
-export const holdBilling = async (db: Pool, org: string): Promise<Held | null> => {
+export const holdBilling = async (db: Pool, org: string, what: 'change' | 'events' = 'change'): Promise<Held | null> => {
   await keepAccount(db, org)
-  const held = {org, holder: randomUUID()}
+  const held = {org, holder: `${what}:${randomUUID()}`}
   return (await takeHold(db, {...held, seconds: heldSeconds})) ? held : null
 }
+
+/** Whether it is held by whoever applies events, and comes to those that come meanwhile before letting go. */
+export const isForEvents = (holder: string | null): boolean => holder?.startsWith('events:') ?? false
 
 /** For a transaction that writes what was learnt meanwhile: the hold is ours to its end, or LeaseGone is thrown. */
 export const assertHeld = async (tx: Tx, held: Held): Promise<void> => {

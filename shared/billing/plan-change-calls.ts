@@ -88,8 +88,7 @@ const release = ({found}: Terms): NextCall | null => {
 const isEnding = ({cancel_at, cancel_at_period_end}: Stripe.Subscription) => cancel_at !== null || cancel_at_period_end
 
 /** The portal says it by the date, everybody else by the flag. */
-const withoutEnd = ({cancel_at_period_end: flag}: Stripe.Subscription) =>
-  flag ? {cancel_at_period_end: false} : {cancel_at: '' as const}
+const withoutEnd = ({cancel_at_period_end: flag}: Stripe.Subscription) => (flag ? {cancel_at_period_end: false} : {cancel_at: '' as const})
 
 const update = ({id}: Stripe.Subscription, params: Stripe.SubscriptionUpdateParams): NextCall => ({
   name: 'update',

@@ -1,3 +1,4 @@
+import {randomUUID} from 'node:crypto'
 import type {Pool} from '../../sql/database.ts'
 import {type ChangeState, type PlanChange, type PlannedCall, setChangeParams, setChangeState} from '../../sql/plan-changes.ts'
 import {listPlans} from '../../sql/plans.ts'
@@ -20,7 +21,7 @@ export type Outcome = {change: PlanChange; state: ChangeState; terms: Terms | nu
  * by a process that died: what was done is seen at the provider, and what was sent and not answered is sent again to the byte, under its key.
  */
 export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms: Terms | null): Promise<Outcome> => {
-  const outcome = await follow({tools, held, change, since: performance.now()}, terms)
+  const outcome = await follow({tools, held, change: {...change}, since: performance.now()}, terms)
   const {state, failure} = outcome
   await tools.db.transaction(async tx => {
     await assertHeld(tx, held)
@@ -30,7 +31,9 @@ export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms
 }
 
 /** The row to begin with, its first call written before it is sent. Null where nothing is to be called. */
-export const firstCall = (tools: Tools, change: Omit<PlanChange, 'state' | 'isYoung'>, terms: Terms): PlannedCall | null => {
+type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
+
+export const firstCall = (tools: Tools, change: NewChange, terms: Terms): PlannedCall | null => {
   const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate}, terms)
   return next && plannedAs(change, next, terms)
 }
@@ -74,18 +77,19 @@ const hasDone = ({params: {calls}}: PlanChange) => calls.some(({done}) => done)
 
 /**
  * The call as it will be sent, written down. One that was written before is sent as it is, while the provider knows its key and all stands as it
- * did; else it can mean something else by now. Null then, unless a call before it is done: that one wants finishing.
+ * did; else it can mean something else by now. Null then, unless a call before it is done: that one wants finishing, by a call made anew.
  */
 const plan = async (pursuit: Pursuit, next: NextCall, terms: Terms): Promise<PlannedCall | null> => {
   const {change} = pursuit
-  const open = change.params.calls.findLast(({done}) => !done)
-  if (open && open.name === next.name && open.from === terms.fingerprint && change.isYoung) return open
-  if (open?.name === next.name && !hasDone(change)) return null
-  // Another one is due by now: what was open before it is done.
-  const before = change.params.calls.map(call => (call.name === next.name ? call : {...call, done: true}))
-  const planned = plannedAs(change, next, terms)
-  await keepCalls(pursuit, [...before, planned])
-  return planned
+  const open = change.params.calls.find(({done, name}) => !done && name === next.name)
+  if (open && open.from === terms.fingerprint && change.isYoung) return open
+  if (open && !hasDone(change)) return null
+  // What else was open is done: another one is due.
+  const before = change.params.calls.filter(call => call !== open).map(call => ({...call, done: true}))
+  const planned = plannedAs({...change, params: {...change.params, calls: before}}, next, terms)
+  const call = open ? {...planned, key: `${planned.key}:${randomUUID()}`} : planned
+  await keepCalls(pursuit, [...before, call])
+  return call
 }
 
 const keepCalls = async ({tools: {db}, held, change}: Pursuit, calls: PlannedCall[]) => {
@@ -104,8 +108,14 @@ const trySend = async (pursuit: Pursuit, call: PlannedCall, terms: Terms): Promi
   const {tools, change, since} = pursuit
   for (let tries = 1; ; tries++) {
     const answer = await sendOnce(pursuit, call)
-    if (!(answer instanceof PaymentFailure)) return {terms: await after(pursuit, call, answer)}
-    tools.log.warn({err: answer, change: change.id, call: call.name, kind: answer.kind, request: answer.requestId}, 'a plan change was not done')
+    if (!(answer instanceof PaymentFailure)) {
+      const now = await after(pursuit, call, answer)
+      return now instanceof PaymentFailure ? endAs(pursuit, 'unknown', {terms: null, failure: now}) : {terms: now}
+    }
+    tools.log.warn(
+      {err: answer, change: change.id, call: call.name, kind: answer.kind, request: answer.requestId},
+      'a plan change was not done',
+    )
     if (answer.kind === 'declined' || isCardMissing(answer, call, terms)) return endAs(pursuit, 'declined', {terms, failure: answer})
     const seen = await lookAgain(pursuit)
     if (seen instanceof PaymentFailure) return endAs(pursuit, 'unknown', {terms: null, failure: answer})
@@ -132,11 +142,9 @@ const failureIn = (error: unknown): PaymentFailure => {
 }
 
 /** The update answers with the whole subscription; what a schedule's call made of it is asked for. */
-const after = async (pursuit: Pursuit, call: PlannedCall, answer: Sent): Promise<Terms | null> => {
+const after = async (pursuit: Pursuit, call: PlannedCall, answer: Sent): Promise<Terms | null | PaymentFailure> => {
   await markDone(pursuit, call)
-  const {tools, change} = pursuit
-  if (answer.object === 'subscription') return termsOf(answer, await listPlans(tools.db))
-  return readTermsOf(tools, change.params.subscription)
+  return answer.object === 'subscription' ? termsOf(answer, await listPlans(pursuit.tools.db)) : lookAgain(pursuit)
 }
 
 const markDone = (pursuit: Pursuit, call: PlannedCall) =>

@@ -24,7 +24,7 @@ export type Terms = {
 }
 
 /** What is asked for with it. */
-export const WITH = [...EXPAND, 'customer', 'latest_invoice']
+export const WITH = [...EXPAND, 'schedule.phases.items.price', 'customer', 'latest_invoice']
 
 type Tools = {db: Pool; payment: PaymentProvider}
 

@@ -4,8 +4,8 @@ import {findSubscription} from '../../sql/subscriptions.ts'
 import type {Standing} from '../entitlements/standing.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
-import {type Asker, type CheckoutTools, createSession} from './checkout-session.ts'
 import {planParams, type ReturnUrls, type Trial} from './checkout-params.ts'
+import {type Asker, type CheckoutTools, createSession} from './checkout-session.ts'
 import {keepPaymentCustomer} from './customer.ts'
 import {expireSession} from './expire-session.ts'
 import {holdBilling, releaseBilling} from './lease.ts'
@@ -13,10 +13,9 @@ import {isOurs} from './metadata.ts'
 import type {findPlanForSale} from './offer.ts'
 import {projectSubscription} from './project.ts'
 import {settleCheckout} from './settle-checkout.ts'
-import {findLiveSubscription, type Interval, isOver, isoOf, type ReadSubscription} from './subscription.ts'
+import {findLiveSubscription, type Interval, isOver, isoOf, readSubscription} from './subscription.ts'
 
-type Wanted = ReturnUrls &
-  Awaited<ReturnType<typeof findPlanForSale>> & {interval: Interval; afterTrial: boolean; standing: Standing}
+type Wanted = ReturnUrls & Awaited<ReturnType<typeof findPlanForSale>> & {interval: Interval; afterTrial: boolean; standing: Standing}
 
 /**
  * The page for a plan, of which an org has one open. Whoever asks takes the next number, closes every page with a lower one, and only then asks whether
@@ -35,8 +34,9 @@ export const openPlanCheckout = async (tools: CheckoutTools, by: Asker, wanted: 
   await closeEarlier(tools, {org, customer, seq})
   await assertUnsubscribed(tools, {org, customer})
   const id = newId('chk')
-  const params = planParams({...wanted, config, id, org, person, customer, seq, trial})
-  await insertCheckout(db, {id, org, person, seq, kind: 'plan', planVersionId: plan.id, interval, afterTrial, params})
+  const asked = planParams({...wanted, config, id, org, person, customer, seq, trial})
+  const row = {id, org, person, seq, kind: 'plan', planVersionId: plan.id, interval, afterTrial, params: asked} as const
+  const params = await insertCheckout(db, row)
   const page = await createSession(tools, {id, params})
   if (await isNewest(tools, {id, org, seq, page})) return page.url!
   await expireSession(tools, page.id)
@@ -116,12 +116,15 @@ const assertUnsubscribed = async (tools: CheckoutTools, {org, customer}: {org: s
   throw alreadySubscribed()
 }
 
-const learn = async (tools: CheckoutTools, org: string, live: ReadSubscription) => {
+const learn = async (tools: CheckoutTools, org: string, {id}: {id: string}) => {
   const held = await holdBilling(tools.db, org)
   if (!held) return
-  await tools.db
-    .transaction(tx => projectSubscription(tx, held, live, {org, via: 'payment'}))
-    .finally(() => releaseBilling(tools, held))
+  try {
+    const read = await readSubscription(tools, id)
+    await tools.db.transaction(tx => projectSubscription(tx, held, read, {org, via: 'payment'}))
+  } finally {
+    await releaseBilling(tools, held)
+  }
 }
 
 type Made = {id: string; org: string; seq: number; page: Stripe.Checkout.Session}

@@ -23,7 +23,10 @@ export const openPortal = async (tools: Tools, org: string, {returnUrl}: z.outpu
   assertSells(payment)
   const customer = (await findBillingAccount(db, org))?.customer
   if (!customer)
-    throw new Refusal('NO_PAYMENT_CUSTOMER', 'This org has bought nothing yet: POST /billing/checkout makes it a customer of the payment provider')
+    throw new Refusal(
+      'NO_PAYMENT_CUSTOMER',
+      'This org has bought nothing yet: POST /billing/checkout makes it a customer of the payment provider',
+    )
   const {PAYMENT_PORTAL_CONFIGURATION: configuration} = config
   const asked = {customer, return_url: back, expand: ['configuration'], ...(configuration && {configuration})}
   const session = await payment

@@ -24,7 +24,7 @@ type Session = Stripe.Checkout.Session
  * the org's hold by itself: CHANGE_IN_PROGRESS where somebody has it.
  */
 export const settleCheckout = async (tools: SettleTools, held: Held | null, sessionId: string): Promise<Checkout | null> => {
-  const expand = ['payment_intent', 'invoice']
+  const expand = ['payment_intent.payment_method', 'invoice']
   const session = await tools.payment.ask('checkout.session', stripe => stripe.checkout.sessions.retrieve(sessionId, {expand}))
   const named = {session: sessionId, id: session.metadata?.checkout_id ?? null}
   const row = await findCheckout(tools.db, named)
@@ -69,10 +69,28 @@ const keepCard = async ({payment, log}: SettleTools, {card, customer}: ReadSubsc
     })
 }
 
+/** A card that paid for credits pays for the next ones by itself where nothing else does. Credits do not wait for it. */
+const keepFirstCard = async ({payment, log}: SettleTools, session: Session, intent: Stripe.PaymentIntent | null) => {
+  const [customer, method] = [idOf(session.customer), intent?.payment_method]
+  if (customer === null || typeof method !== 'object' || method?.type !== 'card') return
+  try {
+    const found = await payment.ask('customer', stripe => stripe.customers.retrieve(customer))
+    if (found.deleted || found.invoice_settings.default_payment_method !== null) return
+    const settings = {invoice_settings: {default_payment_method: method.id}}
+    await payment.ask('customer', stripe => stripe.customers.update(customer, settings))
+  } catch (error) {
+    if (!(error instanceof PaymentFailure)) throw error
+    log.warn({err: error, customer}, 'the card of a Checkout is not the default of its customer')
+  }
+}
+
 /** A page that is done with is paid, or will be when a bank has decided, or will never be. */
 const settlePack = async (tools: SettleTools, row: Checkout, session: Session) => {
-  if (session.payment_status !== 'unpaid') return grantPack(tools, row, session)
   const intent = session.payment_intent as Stripe.PaymentIntent | null
+  if (session.payment_status !== 'unpaid') {
+    if (row.state !== 'paid') await keepFirstCard(tools, session, intent)
+    return grantPack(tools, row, session)
+  }
   if (intent?.status === 'processing' || intent?.status === 'succeeded') return
   await voidInvoice(tools, row, session.invoice as Stripe.Invoice | null)
   await failPack(tools, row, session)

@@ -10,31 +10,26 @@ type Tools = Omit<CheckoutTools, 'config'>
 
 /** Whoever made it has answered by then, or died. */
 const staleMinutes = 10
-const pageSize = 100
 
 /**
- * Looks at every Checkout that may have come to something without our having heard: one round. What cannot be settled now is left to the next.
- * Answers how many it looked at.
+ * Looks at the org's Checkouts that may have come to something without our having heard. One that cannot be settled is left to the next time; a
+ * PaymentFailure is thrown where the provider does not answer at all.
  */
-export const settleStaleCheckouts = async (tools: Tools): Promise<number> => {
-  let seen = 0
-  for (let after = ''; ; ) {
-    const rows = await listStaleCheckouts(tools.db, {minutes: staleMinutes, after, limit: pageSize})
-    for (const row of rows) await settleStale(tools, row).catch(error => leave(tools, row, error))
-    seen += rows.length
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < pageSize) return seen
-    after = last.id
+export const settleStaleCheckouts = async (tools: Tools, org: string): Promise<void> => {
+  for (const row of await listStaleCheckouts(tools.db, {org, minutes: staleMinutes})) {
+    try {
+      await settleStale(tools, row)
+    } catch (error) {
+      if (!isOfThisOne(error)) throw error
+      tools.log.warn({err: error, org, checkout: row.id}, 'a Checkout is left as it is')
+    }
   }
 }
 
-const leave = ({log}: Tools, {id, org}: Checkout, error: unknown) => {
-  const isPassing = error instanceof PaymentFailure || (error instanceof Refusal && error.code === 'CHANGE_IN_PROGRESS')
-  if (!isPassing) throw error
-  log.warn({err: error, org, checkout: id}, 'a Checkout is left to the next round')
-}
+const isOfThisOne = (error: unknown) =>
+  (error instanceof PaymentFailure && error.kind === 'refused') || (error instanceof Refusal && error.code === 'CHANGE_IN_PROGRESS')
 
-export const settleStale = async (tools: Tools, row: Checkout): Promise<void> => {
+const settleStale = async (tools: Tools, row: Checkout): Promise<void> => {
   if (row.session === null) return dropUnheard(tools, row)
   const isSuperseded = row.kind === 'plan' && (await findBillingAccount(tools.db, row.org))?.planCheckout !== row.session
   if (isSuperseded && (await expireSession(tools, row.session)) === 'expired') return

@@ -1,4 +1,4 @@
-import {type BillingAccount, findBillingAccount} from '../../sql/billing-accounts.ts'
+import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listRecentNotices} from '../../sql/notices.ts'
 import {listPacks, type PricedPlan} from '../../sql/plans.ts'
@@ -8,6 +8,7 @@ import {describeStanding, usageOf} from '../entitlements/describe.ts'
 import {listPlansForSale, priceOf} from './offer.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {isOver} from './subscription.ts'
+import {describeTopup} from './topup-settings.ts'
 
 type Tools = {db: Pool; payment: Pick<PaymentProvider, 'isConfigured'>}
 
@@ -27,7 +28,7 @@ export const readSummary = ({db, payment}: Tools, org: string) =>
       ...describeSubscription(live),
       balance,
       usage: await usageOf(tx, standing),
-      autotopup: describeTopup(account),
+      autotopup: await describeTopup(tx, org),
       overage: {enabled: overageEnabled, available: isOverageSold(plans, live)},
       plans: plans.map(describePlan),
       packs: await describePacks(tx),
@@ -48,14 +49,6 @@ const describeSubscription = (live: Subscription | null) => ({
     period: {start: live.periodStartsAt, end: live.periodEndsAt},
     trialEndsAt: live.trialEndsAt,
   },
-})
-
-const describeTopup = (account: BillingAccount | null) => ({
-  enabled: account?.topupEnabled ?? false,
-  packKey: account?.topupPack ?? null,
-  threshold: account?.topupThreshold ?? null,
-  monthlyCap: account?.topupMonthlyCap ?? null,
-  stopped: account?.topupStopped ?? null,
 })
 
 const isOverageSold = (plans: readonly PricedPlan[], live: Subscription | null) =>

@@ -21,12 +21,15 @@ export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Lo
 export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Attempt | null> => {
   const {db} = tools
   const create = await prepare(tools, attempt)
-  if (typeof create === 'string') return void (await failTopup(tools, attempt, create)) ?? null
+  if (typeof create === 'string') {
+    await failTopup(tools, attempt, create)
+    return null
+  }
   return db.transaction(async tx => {
-    const {id, org, credits, now: askedAt} = attempt
+    const {id, org, credits} = attempt
     const account = await holdBoth(tx, org)
     // The month it is charged in, which may have begun since it was thought of.
-    const {month, counted} = await readMonth(tx, {org, except: id})
+    const {month, counted, now: askedAt} = await readMonth(tx, {org, except: id})
     const isWanted = account?.topupEnabled && account.customer === create.customer && (await isOpenOrg(tx, org))
     if (isWanted && counted + credits <= account.topupMonthlyCap!) return beginAttempt(tx, {id, month, params: {askedAt, create}})
     await endAttempt(tx, {id, state: 'failed'})
@@ -69,7 +72,7 @@ const findPrice = async ({db, payment}: Tools, packKey: string) => {
 /** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */
 export const askTopup = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
   const {id, params} = attempt
-  const create = params.create as Stripe.PaymentIntentCreateParams
+  const create = params.create as unknown as Stripe.PaymentIntentCreateParams
   try {
     const intent = await tools.payment.ask('payment_intent', stripe => stripe.paymentIntents.create(create, {idempotencyKey: `topup:${id}`}))
     return await settleByIntent(tools, attempt, intent)

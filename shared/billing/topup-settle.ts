@@ -43,7 +43,7 @@ const cancelIntent = ({payment}: Tools, id: string) =>
 
 /** Once, whoever learns of it first: the attempt ends once, and credits are given once under its name. */
 const succeedTopup = ({db}: Tools, {id, org, credits}: Attempt, intent: string): Promise<Settled> =>
-  db.transaction(async tx => {
+  db.transaction(async (tx): Promise<Settled> => {
     await holdBoth(tx, org)
     if (await endAttempt(tx, {id, state: 'succeeded', intent})) {
       const {before, after} = await grantCredits(tx, {org, ref: `topup:${id}`, pool: 'purchased', credits, expiresAt: null})
@@ -67,7 +67,7 @@ export const failTopup = (tools: Tools, attempt: Attempt, stop: Stop | null) =>
 type Unpaid = {state: 'declined' | 'failed'; intent: string | null; stop: Stop | null}
 
 const endUnpaid = ({db}: Tools, attempt: Attempt, {state, intent, stop}: Unpaid): Promise<Settled> =>
-  db.transaction(async tx => {
+  db.transaction(async (tx): Promise<Settled> => {
     const {id, org, packKey, quantity, credits} = attempt
     await holdBoth(tx, org)
     if (!(await endAttempt(tx, {id, state, intent}))) return stateOf(tx, attempt)

@@ -1,5 +1,5 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
-import type {Pool, Tx} from '../../sql/database.ts'
+import type {Tx} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {type Attempt, findAttempt, findLastAsked, listOpenAttempts, resumeTopup} from '../../sql/topups.ts'
 import {recordChanges} from '../registry/change.ts'

@@ -23,6 +23,8 @@ const sentenceOf = ({type, data}: Body): string => {
     const what = data.dryRun ? 'A dry run' : 'An import'
     return `${what} ${data.state === 'stopped' ? 'was stopped' : 'has ended'}: ${totalOf(data)}`
   }
+  if (type === 'usage.rows') return `${data.percent} % of the rows of this period are used`
+  if (type === 'usage.credits') return `${data.percent} % of the AI credits included in this period are used`
   return SENTENCES[type] ?? `Notice: ${type}`
 }
 
@@ -32,6 +34,13 @@ const SENTENCES: Record<string, string> = {
   'schedule.failed': 'A firing of a schedule failed',
   'schedule.drifted': 'What a schedule reads or writes is no longer as its template has it',
   'webhook.disabled': 'A webhook endpoint was switched off and is told nothing more until somebody switches it on',
+  'billing.payment_failed': 'A payment for the plan failed: pay it, or change the card',
+  'billing.action_required': 'The bank wants a payment for the plan to be confirmed',
+  'billing.trial_ending': 'The trial ends soon',
+  'billing.topup_stopped': 'AI credits are not topped up any more until somebody enables it again',
+  'billing.refunded': 'A payment was given back',
+  'billing.disputed': 'A payment is disputed at the bank',
+  'billing.plan_changed': 'The plan of the org has changed',
 }
 
 type Counts = Record<string, Record<string, number>>

@@ -39,7 +39,7 @@ const answersWithinMs = 15_000
 
 export const callbackUrl = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>) => `${PUBLIC_URL.replace(/\/+$/, '')}/auth/zoho/callback`
 
-type Visit = {purpose: 'session' | 'connect'; state: string; verifier: string}
+type Visit = {purpose: 'session' | 'connect' | 'grant'; state: string; verifier: string}
 
 /** Where the browser is sent. A connection asks for lasting access, and for consent even where it was given before. */
 export const authoriseUrl = (config: Config, {accounts}: Hosts, {purpose, state, verifier}: Visit): string => {
@@ -47,7 +47,7 @@ export const authoriseUrl = (config: Config, {accounts}: Hosts, {purpose, state,
     response_type: 'code',
     client_id: config.CRM_CLIENT_ID,
     redirect_uri: callbackUrl(config),
-    scope: SCOPES[purpose].join(','),
+    scope: SCOPES[purpose === 'connect' ? 'connect' : 'session'].join(','),
     state,
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',

@@ -1,5 +1,6 @@
 import {createHash, randomBytes} from 'node:crypto'
 import type {Pool} from '../../sql/database.ts'
+import {signInRequest} from '../../sql/oauth-requests.ts'
 import {insertSignIn, type SignInRow, takeSignIn} from '../../sql/sign-ins.ts'
 import type {Config} from '../config.ts'
 import {findAccounts, findHosts} from '../crm/hosts.ts'
@@ -8,7 +9,7 @@ import {newId} from '../ids.ts'
 import {open, seal} from '../secrets.ts'
 import {keepConnection} from './connection.ts'
 import {authoriseUrl, exchangeCode, readIdentity} from './identity-provider.ts'
-import {admitPerson} from './membership.ts'
+import {admitPerson, type SignedIn} from './membership.ts'
 import {findReturnOrigin} from './origins.ts'
 import {openSession} from './session.ts'
 import {readSignedId, signId} from './signed.ts'
@@ -18,6 +19,7 @@ type Tools = {db: Pool; config: Config}
 /** `browser` is the secret the browser already carries, if any: two windows may sign in at once. */
 type Begin = {dc: string; returnTo: string | undefined; browser: string | null} & (
   | {purpose: 'session'}
+  | {purpose: 'grant'; request: string}
   | {purpose: 'connect'; org: string; person: string; connectionName: string | null}
 )
 
@@ -36,9 +38,10 @@ export const beginSignIn = async ({db, config}: Tools, begin: Begin): Promise<{u
   const verifier = randomText()
   const browser = begin.browser ?? randomText()
   const {org = null, person = null, connectionName = null} = begin.purpose === 'connect' ? begin : {}
-  const row = {id, purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName}
+  const oauthRequest = begin.purpose === 'grant' ? begin.request : null
+  const row = {id, purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName, oauthRequest}
   const sealed = seal(config.SECRETS_KEYS, verifier, id)
-  const visit = await insertSignIn(db, {...row, verifier: sealed, browserHash: hash(browser), minutes: visitMinutes})
+  const visit = await insertSignIn(db, {...row, verifier: sealed, browserHash: hashOf(browser), minutes: visitMinutes})
   const state = await signId(config.SESSION_KEYS, 'sign-in', visit)
   return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, state, verifier}), browser}
 }
@@ -51,9 +54,12 @@ export type Returned = {
   browser: string | null
 }
 
-export type Outcome = {origin: string; message: {type: 'lading:session'; token: string} | {type: 'lading:connected'; connectorId: string}}
+/** What the page that began the visit is told at its origin, or the request of an MCP client the person is to decide on now. */
+export type Outcome =
+  | {origin: string; message: {type: 'lading:session'; token: string} | {type: 'lading:connected'; connectorId: string}}
+  | {request: {id: string; expiresAt: string}}
 
-/** What the page that began the visit is told. Refuses a visit that is used up, late, another browser's or not allowed. */
+/** What came of the visit. Refuses a visit that is used up, late, another browser's or not allowed. */
 export const completeSignIn = async ({db, config}: Tools, returned: Returned): Promise<Outcome> => {
   const visit = await takeVisit({db, config}, returned)
   const hosts = returned.accountsServer === undefined ? findHosts(config, visit.dc) : findAccounts(config, returned.accountsServer)
@@ -67,12 +73,19 @@ export const completeSignIn = async ({db, config}: Tools, returned: Returned): P
     return {origin: visit.returnOrigin, message: {type: 'lading:connected', connectorId}}
   }
   const signedIn = await db.transaction(tx => admitPerson(tx, config, identity))
+  if (visit.purpose === 'grant') return {request: await resume(db, visit, signedIn)}
   return {origin: visit.returnOrigin, message: {type: 'lading:session', token: await openSession(db, config, signedIn)}}
+}
+
+const resume = async (db: Pool, {oauthRequest}: SignInRow, {person, org}: SignedIn) => {
+  const request = await signInRequest(db, {id: oauthRequest!, person, org})
+  if (request) return request
+  throw new Refusal('SIGN_IN_EXPIRED', 'This request took too long. Start again from the program you came from')
 }
 
 const takeVisit = async ({db, config}: Tools, {state, browser}: Returned): Promise<SignInRow> => {
   const id = state === undefined ? null : await readSignedId(config.SESSION_KEYS, 'sign-in', state)
-  const visit = id && browser ? await takeSignIn(db, {id, browserHash: hash(browser)}) : null
+  const visit = id && browser ? await takeSignIn(db, {id, browserHash: hashOf(browser)}) : null
   if (visit) return visit
   throw new Refusal('SIGN_IN_EXPIRED', 'This sign-in took too long, was already used, or began in another browser. Start again')
 }
@@ -85,5 +98,5 @@ const codeOf = ({code, error}: Returned) => {
   return code
 }
 
-const randomText = () => randomBytes(32).toString('base64url')
-const hash = (text: string) => createHash('sha256').update(text).digest()
+export const randomText = () => randomBytes(32).toString('base64url')
+export const hashOf = (text: string) => createHash('sha256').update(text).digest()

@@ -27,6 +27,7 @@ const nobodys: Record<string, string> = {
   run_snapshots: 'deleted with their runs (`deleteRuns`)',
   loose_objects: 'keys of objects: deleted when the org’s folder is (`deleteDoomedUnder`)',
   retention_nights: 'the house’s',
+  oauth_clients: 'programs are nobody’s: what one was let do goes with the member who let it',
 }
 
 /** What is written for every row of a batch references nothing: a trigger deletes it with its run (`0031_hot_tables.sql`). */

@@ -1,17 +1,18 @@
 import {meaningOf} from '../../shared/billing/events/meaning.ts'
 import {assertHeld, type Held} from '../../shared/billing/lease.ts'
-import {projectSubscription} from '../../shared/billing/project.ts'
+import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
 import {isOver} from '../../shared/billing/subscription.ts'
+import {clearTopupStop, settleTopup} from '../../shared/billing/topup.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import type {Tx} from '../../sql/database.ts'
 import {endEvent, type Hint, type PaymentEvent} from '../../sql/payment-events.ts'
 import type {Tools} from '../tools.ts'
 import {learnCustomerGone} from './customer-gone.ts'
-import type {Reading} from './reading.ts'
+import {type Reading, writeRead} from './reading.ts'
 import {tellActionRequired, tellDispute, tellPaymentFailed, tellRefund, tellTrialEnding} from './tell.ts'
 
 /** What an event came to: what is written because of it, or a word on why nothing is. */
-export type Outcome = {ignoredFor: string} | {write(tx: Tx): Promise<void>}
+export type Outcome = {ignoredFor: string | null} | {write(tx: Tx): Promise<void>}
 
 export type Applying = {tools: Tools; held: Held; reading: Reading; event: PaymentEvent}
 
@@ -36,11 +37,11 @@ export const applyEvent = async (applying: Applying): Promise<'processed' | 'ign
 const learn = async (applying: Applying): Promise<Outcome> => {
   switch (meaningOf(applying.event.type)) {
     case null:
-      return {ignoredFor: 'OTHER_TYPE'}
+      return {ignoredFor: null}
     case 'checkout':
-      return learnSubscription(applying)
+      return learnCheckout(applying)
     case 'topup':
-      return {ignoredFor: 'OTHER_TYPE'}
+      return learnTopup(applying)
     case 'customer.gone':
       return learnCustomerGone(applying)
     case 'refund':
@@ -49,6 +50,8 @@ const learn = async (applying: Applying): Promise<Outcome> => {
       return tellDispute(applying)
     case 'subscription':
       return learnSubscription(applying)
+    case 'card':
+      return learnCard(applying)
     case 'alarm':
       return learnAlarm(applying)
     case 'trial.ending':
@@ -61,14 +64,36 @@ const learn = async (applying: Applying): Promise<Outcome> => {
 }
 
 /** The subscription as it is now, whatever it was when the event was made; not one beside the org's own while that lives. */
-const learnSubscription = async ({tools, held, reading, event}: Applying): Promise<Outcome> => {
+const learnSubscription = async ({held, reading, event}: Applying): Promise<Outcome> => {
   const read = await reading.current()
   if (isOfAnother(event.hint, read)) return {ignoredFor: 'OTHER_SUBSCRIPTION'}
-  return {write: tx => projectSubscription(tx, held, read, {org: held.org, via: 'payment'})}
+  return {write: tx => writeRead(tx, held, read)}
 }
 
 const isOfAnother = ({subscription}: Hint, read: {id: string; status: string} | null) =>
   subscription !== null && read !== null && subscription !== read.id && !isOver(read)
+
+/** What it came to is written by the Checkout itself; a page that none of ours led to is nothing to us. */
+const learnCheckout = async ({tools, held, reading, event}: Applying): Promise<Outcome> => {
+  const known = await settleCheckout(tools, held, event.hint.id!)
+  reading.forget()
+  return known ? nothingMore : {ignoredFor: 'UNKNOWN_CHECKOUT'}
+}
+
+const learnTopup = async ({tools, held: {org}, event}: Applying): Promise<Outcome> => {
+  const {kind, attempt} = event.hint
+  if (kind !== 'autotopup' || attempt === null) return {ignoredFor: null}
+  const state = await settleTopup(tools, {org, attempt})
+  return state === 'gone' ? {ignoredFor: 'UNKNOWN_TOPUP'} : nothingMore
+}
+
+const nothingMore: Outcome = {write: async () => {}}
+
+/** Which card is charged is part of what is read of a subscription; and another one may pay for what the last did not. */
+const learnCard = async (applying: Applying): Promise<Outcome> => {
+  await clearTopupStop(applying.tools, applying.held.org)
+  return learnSubscription(applying)
+}
 
 /** How the subscription stands, and what people are told of besides. */
 const andThen = async (applying: Applying, tell: (applying: Applying) => Promise<Outcome>): Promise<Outcome> => {

@@ -1,5 +1,6 @@
 import {type Held, keepHeld, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
 import {PaymentFailure} from '../../shared/billing/payment-failure.ts'
+import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {idOf} from '../../shared/billing/subscription.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {findOrgOfCustomer} from '../../sql/billing-accounts.ts'
@@ -43,6 +44,8 @@ const applyTo = async (tools: Tools, {org, id}: {org: string; id: string}): Prom
     const reading = openReading(tools, held)
     const status = await applyOne(tools, {held, reading, id})
     await applyOthers(tools, {held, reading})
+    // What the events have shown to be done is done.
+    await settleChanges(tools, held).catch(err => tools.log.warn({err, org}, 'the plan changes of an org are left to the next round'))
     return status
   } finally {
     await releaseBilling(tools, held)
@@ -77,10 +80,10 @@ const applyOthers = async (tools: Tools, {held, reading}: Omit<One, 'id'>) => {
     const ids = await listOpenEvents(db, {org: held.org, limit: perLook})
     if (ids.length === 0) return
     reading.forget()
+    await keepHeld(db, held)
     for (const id of ids) {
       if (drain.aborted || Date.now() > end) return
       try {
-        await keepHeld(db, held)
         await applyOne(tools, {held, reading, id})
       } catch (err) {
         if (!(err instanceof LeaseGone)) log.warn({err, event: id, org: held.org}, 'an event of the payment provider is tried again')

@@ -11,7 +11,7 @@ const mostTries = 5
  */
 export const holdOrDefer = async (db: Pool, {org, event}: {org: string; event: string}): Promise<Held | null> => {
   for (let tries = 0; tries < mostTries; tries++) {
-    const held = await holdBilling(db, org)
+    const held = await holdBilling(db, org, 'events')
     if (held) return held
     const isDeferred = await db.transaction(async tx => {
       if (!(await lockBillingAccount(tx, org))?.isHeld) return false

@@ -1,6 +1,9 @@
 import type {Held} from '../../shared/billing/lease.ts'
+import {findChangeAuthor, settleChanges} from '../../shared/billing/plan-change-settle.ts'
+import {projectSubscription} from '../../shared/billing/project.ts'
 import {findLiveSubscription, isOver, type ReadSubscription, readSubscription} from '../../shared/billing/subscription.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import type {Tx} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import type {Tools} from '../tools.ts'
 
@@ -11,14 +14,14 @@ export type Reading = {
   forget(): void
 }
 
-export const openReading = (tools: Pick<Tools, 'db' | 'payment'>, {org}: Held): Reading => {
+export const openReading = (tools: Tools, held: Held): Reading => {
   let read: Promise<ReadSubscription | null> | null = null
   const forget = () => {
     read = null
   }
   return {
     async current() {
-      read ??= readCurrent(tools, org)
+      read ??= settleAndRead(tools, held)
       return read.catch(error => {
         forget()
         throw error
@@ -26,6 +29,19 @@ export const openReading = (tools: Pick<Tools, 'db' | 'payment'>, {org}: Held): 
     },
     forget,
   }
+}
+
+/** A change that was begun and not ended is brought to its end first: it may be what changes what is read. */
+const settleAndRead = async (tools: Tools, held: Held) => {
+  await settleChanges(tools, held)
+  return readCurrent(tools, held.org)
+}
+
+/** By whoever asked for what is read, where somebody of the org did; else by the payment provider. */
+export const writeRead = async (tx: Tx, held: Held, read: ReadSubscription | null): Promise<void> => {
+  const {org} = held
+  const asker = read && (await findChangeAuthor(tx, {org, read}))
+  await projectSubscription(tx, held, read, asker ?? {org, via: 'payment'})
 }
 
 /** The one we know, unless it is over and its customer has another; null where there is none, or none the provider still knows. */

@@ -1,6 +1,8 @@
-import {type Held, holdBilling, keepHeld, releaseBilling} from '../../shared/billing/lease.ts'
+import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {PaymentFailure} from '../../shared/billing/payment-failure.ts'
-import {projectSubscription} from '../../shared/billing/project.ts'
+import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
+import {settleStaleCheckouts} from '../../shared/billing/stale-checkouts.ts'
+import {settleTopups} from '../../shared/billing/topup.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {applyPaymentEvent} from '../../shared/jobs.ts'
 import {enqueue, type Queue} from '../../shared/queue.ts'
@@ -8,7 +10,7 @@ import {claimDueOrgs, giveBackDueOrgs} from '../../sql/due-billing.ts'
 import {listWaitingEvents} from '../../sql/payment-events.ts'
 import type {Tools} from '../tools.ts'
 import {usualAttempts} from './events.ts'
-import {openReading} from './reading.ts'
+import {openReading, writeRead} from './reading.ts'
 
 const orgsPerRound = 20
 const eventsPerRound = 100
@@ -45,21 +47,15 @@ const isOfProvider = (error: unknown) => error instanceof PaymentFailure || erro
 
 /** All that may be open with an org is brought to an end, or found to go on; then its plan is what the provider says. */
 export const reconcileOrg = async (tools: Tools, org: string): Promise<void> => {
+  await settleStaleCheckouts(tools, org)
+  await settleTopups(tools, org)
   const held = await holdBilling(tools.db, org)
   if (!held) return
   try {
-    for (const step of steps) {
-      await step(tools, held)
-      await keepHeld(tools.db, held)
-    }
+    const read = await openReading(tools, held).current()
+    await tools.db.transaction(tx => writeRead(tx, held, read))
+    await settleChanges(tools, held)
   } finally {
     await releaseBilling(tools, held)
   }
 }
-
-const readAgain = async (tools: Tools, held: Held) => {
-  const read = await openReading(tools, held).current()
-  await tools.db.transaction(tx => projectSubscription(tx, held, read, {org: held.org, via: 'payment'}))
-}
-
-const steps = [readAgain]

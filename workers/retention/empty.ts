@@ -1,3 +1,4 @@
+import {atPoint} from '../../shared/fault-point.ts'
 import type {Tx} from '../../sql/database.ts'
 import {
   deleteDecisions,
@@ -17,7 +18,6 @@ import {
   lockRunsToDelete,
   type Unemptied,
 } from '../../sql/expiry.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import {inPieces} from '../pieces.ts'
 import type {Keeper} from './expire.ts'
 import type {Retaining} from './tally.ts'

@@ -1,6 +1,6 @@
+import {atPoint} from '../../shared/fault-point.ts'
 import {expireImport, expireRun, isStillOld, listOldImports, listOldRuns} from '../../sql/expiry.ts'
 import {lockImportNo} from '../../sql/outside-runs.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import type {Retaining} from './tally.ts'
 
 const perLook = 100

@@ -1,4 +1,6 @@
 import {sweepSpools} from '../../shared/imports/spool.ts'
+import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
+import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
 import {
   type Claim,
   claimNight,
@@ -22,6 +24,7 @@ const orgsPerLook = 100
 const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
 const nightsKeptDays = 400
+const aiUsageKeptDays = 400
 /** Whoever has come to a smaller plan has time to fetch what they want to keep, or to think again. */
 const graceDays = 14
 /** Begun again after this many deaths, it would die again. */
@@ -89,5 +92,7 @@ const keepHouse = async (retaining: Retaining) => {
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))
   await attempt(retaining, 'forgotten', null, async () => tally.add({rows: await db.transaction(deleteForgotten)}))
+  await attempt(retaining, 'access of clients', null, async () => tally.add({rows: await db.transaction(deleteEndedOAuth)}))
+  await attempt(retaining, 'ai usage', null, async () => tally.add({rows: await deleteOldAiUsage(db, {days: aiUsageKeptDays})}))
   await attempt(retaining, 'nights', null, () => deleteOldNights(db, {days: nightsKeptDays}))
 }

@@ -1,8 +1,8 @@
+import {atPoint} from '../../shared/fault-point.ts'
 import {StorageMissing, type StoredObject} from '../../shared/storage.ts'
 import {listDoomed, listNameless, readNow} from '../../sql/emptying.ts'
 import {isMigratedFurther} from '../../sql/migrate.ts'
 import {deleteLoose} from '../../sql/segments.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import type {Retaining} from './tally.ts'
 
 const keysPerLook = 200

@@ -1,9 +1,10 @@
 /**
- * What an event is about, and so what is asked of the provider because of it: the org's subscription, a Checkout, a top-up, a customer, or
- * something that has happened and people are told of.
+ * What an event is about, and so what is asked of the provider because of it: the org's subscription, its cards, a Checkout, a top-up, a customer,
+ * or something that has happened and people are told of.
  */
 export type Meaning =
   | 'subscription'
+  | 'card'
   | 'checkout'
   | 'topup'
   | 'customer.gone'
@@ -46,11 +47,10 @@ const MEANINGS: Record<string, Meaning> = {
   'charge.refunded': 'refund',
   'charge.dispute.created': 'dispute',
   'charge.dispute.closed': 'dispute',
-  // Which card is charged is part of what is read of a subscription.
-  'customer.updated': 'subscription',
-  'payment_method.attached': 'subscription',
-  'payment_method.detached': 'subscription',
-  'payment_method.automatically_updated': 'subscription',
+  'customer.updated': 'card',
+  'payment_method.attached': 'card',
+  'payment_method.detached': 'card',
+  'payment_method.automatically_updated': 'card',
   'customer.deleted': 'customer.gone',
 }
 

@@ -1,0 +1,112 @@
+import type {Reading} from './meaning.ts'
+import {overlap} from './similar.ts'
+
+/** What the records are, in the words of `Meaning.of`. Empty: nobody said. */
+export type Records = ReadonlySet<string>
+
+const bestByMeaning = 0.96
+const foreign = 0.45
+const addressParts = new Set(['address', 'street', 'city', 'state', 'zip', 'country', 'latitude', 'longitude'])
+const ofCompanies = new Set(['industry', 'employees', 'revenue', 'website', 'siccode', 'ticker', 'accountnumber', 'taxid', 'ownership', 'name'])
+const reachable = new Set(['phone', 'email', 'mobile', 'fax', 'street', 'address'])
+
+/** Whose an address is, by the address that is asked for: the first of a module is the one meant where nothing is said. */
+const byAddress: Record<string, Record<string, number>> = {
+  none: {none: 1, mailing: 0.95, work: 0.93, billing: 0.85, visiting: 0.7, home: 0.62, shipping: 0.5, other: 0.4},
+  mailing: {mailing: 1, none: 0.94, work: 0.94, billing: 0.7, home: 0.6, visiting: 0.6, shipping: 0.35, other: 0.25},
+  billing: {billing: 1, none: 0.94, mailing: 0.92, work: 0.9, visiting: 0.55, home: 0.5, other: 0.25, shipping: 0.2},
+  shipping: {shipping: 1, visiting: 0.72, other: 0.62, none: 0.3, home: 0.3, work: 0.3, mailing: 0.3, billing: 0.15},
+  other: {other: 1, home: 0.68, visiting: 0.6, shipping: 0.6, none: 0.3, billing: 0.25, mailing: 0.25, work: 0.25},
+  home: {home: 1, other: 0.5, none: 0.3, mailing: 0.3, billing: 0.2, work: 0.2, shipping: 0.2, visiting: 0.2},
+  work: {work: 1, none: 0.85, mailing: 0.8, billing: 0.7, visiting: 0.7, shipping: 0.4, home: 0.2, other: 0.3},
+  visiting: {visiting: 1, shipping: 0.6, work: 0.6, none: 0.5, mailing: 0.4, billing: 0.3, home: 0.3, other: 0.4},
+}
+const byLine: Record<string, Record<string, number>> = {
+  none: {none: 1, work: 0.96, mailing: 0.9, billing: 0.75, home: 0.5, shipping: 0.4, other: 0.3},
+  work: {work: 1, none: 0.9, mailing: 0.9, billing: 0.6, home: 0.2, other: 0.25, shipping: 0.3},
+  home: {home: 1, none: 0.25, mailing: 0.2, work: 0.15, other: 0.4, billing: 0.2, shipping: 0.2},
+  other: {other: 1, home: 0.8, none: 0.25, mailing: 0.2, work: 0.25, billing: 0.25, shipping: 0.25},
+  mailing: {mailing: 1, none: 0.92, work: 0.9, home: 0.3, other: 0.2, billing: 0.5, shipping: 0.3},
+}
+const byPrice: Record<string, number> = {gross: 0.84, special: 0.58, cost: 0.2}
+const order = ['billing', 'shipping', 'visiting', 'home', 'other', 'work', 'mailing']
+
+/** How well what a column is called agrees with what a field is for, 0 to 1. */
+export const agree = (column: Reading, field: Reading, records: Records): number => {
+  if (column.about === '' || column.about !== field.about) return 0
+  const strength = bestByMeaning * column.weight * field.weight * kindsAgree(column, field) * nthAgree(column, field)
+  if (strength < 0.1) return strength
+  return strength * ofAgree(column, field, records) * restAgree(column.rest, field.rest)
+}
+
+const kindsAgree = (column: Reading, field: Reading): number => {
+  const {about} = field
+  const parts = about.split('+')
+  if (parts.some(part => addressParts.has(part))) {
+    const given = column.of.includes('invoice') && column.kinds.length === 0 ? 'billing' : groupOf(column)
+    return byAddress[groupOf(field)]?.[given] ?? 0.2
+  }
+  if (about === 'phone' || about === 'email') {
+    // The second of a kind is the other one.
+    const given = column.nth === 2 && column.kinds.length === 0 ? 'other' : groupOf(column)
+    return byLine[groupOf(field)]?.[given] ?? 0.3
+  }
+  if (about === 'price' && field.kinds.length === 0) return column.kinds.reduce((all, kind) => all * (byPrice[kind] ?? 0.6), 1)
+  if (about === 'name' && column.kinds.length > 0 && field.kinds.length === 0) {
+    return {billing: 0.78, mailing: 0.8, work: 0.9}[groupOf(column)] ?? 0.25
+  }
+  const extra = column.kinds.filter(kind => !field.kinds.includes(kind))
+  const missing = field.kinds.filter(kind => !column.kinds.includes(kind))
+  const mild = extra.every(kind => kind === 'work' || kind === 'mailing')
+  return (extra.length === 0 ? 1 : mild ? 0.93 : 0.5) * (missing.length === 0 ? 1 : 0.45)
+}
+
+const groupOf = ({kinds}: Reading): string => order.find(kind => kinds.includes(kind)) ?? (kinds[0] === undefined ? 'none' : kinds[0])
+
+const nthAgree = (column: Reading, field: Reading): number => {
+  if (column.nth === field.nth) return 1
+  if (field.nth === 0 && column.nth === 1) return 0.98
+  if (column.nth === 0 && field.nth === 1) return 0.9
+  const isSecondLine = (field.about === 'phone' || field.about === 'email') && field.kinds.includes('other') && column.nth === 2
+  return isSecondLine && column.kinds.length === 0 ? 0.95 : 0.2
+}
+
+const ofAgree = (column: Reading, field: Reading, records: Records): number => {
+  if (field.about === 'name') return namesAgree(column, field, records)
+  const isOwn = (one: string) => includes(records, one) || field.of.some(other => isSame(one, other))
+  const strange = column.of.filter(one => one !== 'invoice' && !isOwn(one))
+  const missing = field.of.filter(one => !includes(records, one) && !column.of.some(other => isSame(one, other)))
+  const isCompanys = strange.every(one => one === 'company' || one === 'account') && ofCompanies.has(field.about)
+  const isContacts = strange.every(one => one === 'person' || one === 'customer') && reachable.has(field.about) && !records.has('person')
+  const given = strange.length === 0 || isCompanys || records.size === 0 ? 1 : isContacts ? 0.72 : foreign
+  return given * (missing.length === 0 ? 1 : 0.6)
+}
+
+/** A name is of something: of what the column says, else of the records themselves. */
+const namesAgree = (column: Reading, field: Reading, records: Records): number => {
+  const own = field.of.length === 0 || field.of.some(one => includes(records, one))
+  if (column.of.length === 0) return own ? 0.95 : 0.1
+  const [exact, near] = [column.of.some(one => field.of.includes(one)), column.of.some(one => field.of.some(other => isSame(one, other)))]
+  if (exact) return 1
+  if (near) return column.of.includes('account') ? 0.7 : 0.82
+  return field.of.length === 0 && column.of.some(one => includes(records, one)) ? 0.95 : 0.1
+}
+
+const isSame = (a: string, b: string) => a === b || related[a]?.includes(b) === true
+const related: Record<string, string[]> = {
+  account: ['company'],
+  company: ['account', 'customer'],
+  customer: ['company', 'account', 'person'],
+  person: ['customer'],
+  line: ['product'],
+  product: ['line'],
+}
+const includes = (records: Records, one: string) => records.has(one) || related[one]?.some(other => records.has(other)) === true
+
+/** Words nobody knows must be the same on both sides. */
+const restAgree = (given: string[], wanted: string[]): number => {
+  if (given.length === 0 && wanted.length === 0) return 1
+  if (wanted.length === 0) return [1, 0.6, 0.4, 0.25][given.length] ?? 0.15
+  if (given.length === 0) return [1, 0.55, 0.4][wanted.length] ?? 0.3
+  return 0.3 + 0.7 * overlap(given, wanted) ** 2
+}

@@ -1,0 +1,74 @@
+import {company} from './lexicon/company.ts'
+import {type Entries, LANGUAGES, type Language} from './lexicon/entries.ts'
+import {modifiers} from './lexicon/modifiers.ts'
+import {person} from './lexicon/person.ts'
+import {place} from './lexicon/place.ts'
+import {trade} from './lexicon/trade.ts'
+import {readWords} from './words.ts'
+
+/** What one phrase may mean in some languages. `languages` is a set of bits, by the order of LANGUAGES. */
+export type Sense = {atoms: string[]; languages: number}
+
+/** The most words one phrase has. */
+export const longestPhrase = 6
+// Compounds of German and Dutch: shorter parts would be found in any word.
+const shortestPart = 3
+
+const phrases = new Map<string, Sense[]>()
+const fillers = new Set<string>()
+
+const bitOf = (language: Language) => 1 << LANGUAGES.indexOf(language)
+
+const addPhrase = (phrase: string, key: string, language: Language) => {
+  if (phrase === '') return
+  const atoms = key.split('+')
+  const senses = phrases.get(phrase) ?? []
+  const same = senses.find(sense => sense.atoms.join('+') === key)
+  if (same) same.languages |= bitOf(language)
+  else senses.push({atoms, languages: bitOf(language)})
+  phrases.set(phrase, senses)
+}
+
+const eachPhrase = (entries: Entries, take: (words: string[], key: string, language: Language) => void) => {
+  for (const [key, byLanguage] of Object.entries(entries)) {
+    for (const [language, text] of Object.entries(byLanguage)) {
+      for (const phrase of text.split(',')) take(readWords(phrase).words, key, language as Language)
+    }
+  }
+}
+
+const tables = [person, place, company, trade, modifiers]
+eachPhrase({'-': modifiers['-']!}, ([word]) => fillers.add(word!))
+for (const table of tables) {
+  eachPhrase(table, (words, key, language) => {
+    if (key === '-') return
+    addPhrase(words.join(' '), key, language)
+    const bare = words.filter(word => !fillers.has(word))
+    if (bare.length < words.length && bare.length > 1) addPhrase(bare.join(' '), key, language)
+    const joined = words.join('')
+    if (words.length > 1 && joined.length > 4) addPhrase(joined, key, language)
+  })
+}
+
+/** Words that say nothing of their own: `of`, `der`, `du`. */
+export const isFiller = (word: string): boolean => fillers.has(word)
+
+export const sensesOf = (phrase: string): Sense[] | undefined => phrases.get(phrase) ?? phrases.get(singular(phrase))
+
+const singular = (phrase: string) =>
+  phrase.length < 5 ? phrase : phrase.endsWith('ies') ? `${phrase.slice(0, -3)}y` : phrase.endsWith('s') ? phrase.slice(0, -1) : phrase
+
+/** A word nobody knows as the known words it is made of, such as `rechnungs|ort` or `billing|city`; as few as possible, at most three. */
+export const splitCompound = (word: string, most = 3): string[] | null => {
+  if (word.length < 2 * shortestPart || word.length > 40) return null
+  for (let at = word.length - shortestPart; at >= shortestPart; at--) {
+    const [head, tail] = [word.slice(0, at), word.slice(at)]
+    if (!isPart(head)) continue
+    if (isPart(tail)) return [head, tail]
+    const rest = most > 2 ? splitCompound(tail, most - 1) : null
+    if (rest) return [head, ...rest]
+  }
+  return null
+}
+
+const isPart = (part: string) => phrases.has(part) && !fillers.has(part)

@@ -1,0 +1,163 @@
+import {LANGUAGES} from './lexicon/entries.ts'
+import {isFiller, longestPhrase, type Sense, sensesOf, splitCompound} from './lexicon.ts'
+import {readWords} from './words.ts'
+
+/** What a name says. `about`: what it holds; `kinds`: whose or which of several; `of`: of what it is said; `rest`: words nobody knows. */
+export type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest: string[]}
+
+/** A meaning a name may have, and how far it is to be preferred to its others (0 to 1). */
+export type Reading = Meaning & {weight: number}
+
+/** What else stands beside a name, which decides what `Nom` or `Estado` is. `languages`: bits of the languages its words are of, or 0. */
+export type Neighbours = {firstname: boolean; lastname: boolean; place: boolean; person: boolean; languages: number}
+
+const mostReadings = 8
+const otherLanguage = 0.9
+
+/** What is said already by another thing said with it: a mobile phone is no phone, and the zip of an address no address. */
+const saidBy: Record<string, string[]> = {
+  address: ['street', 'housenumber', 'city', 'state', 'zip', 'country', 'pobox', 'addressextra', 'district', 'website', 'email'],
+  phone: ['mobile', 'fax', 'pager', 'otherline'],
+  website: ['linkedin', 'twitter', 'facebook', 'instagram', 'photo', 'email'],
+  email: ['optout', 'optin'],
+  name: ['assistant', 'manager', 'skype', 'department', 'city', 'country', 'state', 'category', 'industry', 'pipeline', 'owner', 'source', 'manufacturer', 'brand', 'stage', 'status', 'campaign', 'street'],
+  amount: ['price', 'discount', 'tax', 'revenue', 'commission', 'total', 'subtotal', 'stock', 'reorder', 'freight'],
+  rate: ['discount', 'tax', 'commission', 'probability'],
+  quantity: ['stock', 'reorder', 'demand', 'ordered', 'employees'],
+  code: ['state', 'country', 'zip', 'currency', 'department'],
+  date: ['closedate', 'duedate', 'birthdate', 'createdtime', 'modifiedtime', 'startdate', 'enddate'],
+  jobtitle: ['salutation'],
+  type: ['category'],
+}
+
+type Said = {atoms: string[]; nth: number[]; rest: string[]; weight: number}
+
+/** All a name may mean beside its neighbours, the likeliest first. A name of no word has none. */
+export const readMeanings = (name: string, neighbours: Neighbours): Reading[] => {
+  const {words, hints} = readWords(name)
+  let said: Said[] = [{atoms: [], nth: [], rest: [], weight: 1}]
+  // What stands in brackets is taken where it is known, `(Work)`, and else only hints.
+  const known = readWordList(words, said, neighbours)
+  said = readHints(hints, known, neighbours, words.length === 0)
+  const readings = said.flatMap(one => settle(one, neighbours))
+  return readings.sort((a, b) => b.weight - a.weight).slice(0, mostReadings)
+}
+
+const readWordList = (words: string[], begun: Said[], neighbours: Neighbours): Said[] => {
+  let said = begun
+  for (let at = 0; at < words.length; ) {
+    const [senses, taken] = longestAt(words, at)
+    if (senses) {
+      said = spread(said, senses, neighbours)
+      at += taken
+      continue
+    }
+    said = readWord(words[at]!, said, neighbours)
+    at++
+  }
+  return said
+}
+
+const readHints = (hints: string[], said: Said[], neighbours: Neighbours, alone: boolean): Said[] => {
+  if (hints.length === 0) return said
+  if (alone) return readWordList(hints, said, neighbours)
+  const [senses, taken] = longestAt(hints, 0)
+  if (senses && taken === hints.length && senses.every(({atoms}) => atoms.every(atom => atom[0] === '~'))) {
+    return spread(said, senses, neighbours)
+  }
+  if (hints.every(hint => /^\d$/.test(hint))) return said.map(one => ({...one, nth: [...one.nth, Number(hints[0])]}))
+  return said.map(one => ({...one, weight: one.weight * 0.93}))
+}
+
+/** The longest phrase that begins here, words that say nothing left out where that helps. */
+const longestAt = (words: string[], at: number): [Sense[] | undefined, number] => {
+  for (let length = Math.min(longestPhrase, words.length - at); length > 0; length--) {
+    const window = words.slice(at, at + length)
+    const senses = sensesOf(window.join(' '))
+    if (senses) return [senses, length]
+    if (length < 3) continue
+    const bare = window.filter((word, index) => index === 0 || !isFiller(word))
+    if (bare.length === length || bare.length < 2) continue
+    const found = sensesOf(bare.join(' '))
+    if (found) return [found, length]
+  }
+  return [undefined, 1]
+}
+
+const readWord = (word: string, said: Said[], neighbours: Neighbours): Said[] => {
+  if (/^\d{1,2}$/.test(word)) return said.map(one => ({...one, nth: [...one.nth, Number(word)]}))
+  if (isFiller(word)) return said
+  const parts = splitCompound(word)
+  if (parts) return parts.reduce((all, part) => spread(all, sensesOf(part)!, neighbours), said)
+  return said.map(one => ({...one, rest: [...one.rest, word]}))
+}
+
+/** Each with each sense; a sense of the file's languages before the others. */
+const spread = (said: Said[], senses: Sense[], {languages}: Neighbours): Said[] => {
+  if (senses.length === 1) return said.map(one => ({...one, atoms: [...one.atoms, ...senses[0]!.atoms]}))
+  const own = languages === 0 || !senses.some(sense => sense.languages & languages) ? -1 : languages
+  return said
+    .flatMap(one =>
+      senses.map(sense => ({
+        ...one,
+        atoms: [...one.atoms, ...sense.atoms],
+        weight: sense.languages & own ? one.weight : one.weight * otherLanguage,
+      })),
+    )
+    .slice(0, mostReadings)
+}
+
+/** Ambiguous things made certain, each thing said once, and nothing said twice. */
+const settle = (said: Said, neighbours: Neighbours): Reading[] => {
+  let all: {about: string[]; weight: number}[] = [{about: [], weight: said.weight}]
+  for (const atom of said.atoms) {
+    if (atom[0] === '~' || atom[0] === '@') continue
+    const choices = atom.includes('?') ? choose(atom, neighbours) : [[atom, 1] as const]
+    all = all.flatMap(one => choices.map(([about, weight]) => ({about: [...one.about, about], weight: one.weight * weight})))
+  }
+  const kinds = unique(said.atoms.filter(atom => atom[0] === '~').map(atom => atom.slice(1)))
+  const of = unique(said.atoms.filter(atom => atom[0] === '@').map(atom => atom.slice(1)))
+  return all.map(({about, weight}) => ({about: join(about, of, said), kinds, of, nth: nthOf(said), rest: said.rest, weight}))
+}
+
+const nthOf = ({nth}: Said) => nth.find(number => number > 1) ?? nth[0] ?? 0
+
+const join = (about: string[], of: string[], {rest}: Said): string => {
+  const all = unique(about)
+  const kept = all.filter(one => !saidBy[one]?.some(other => all.includes(other)) && (one !== 'number' || all.length === 1))
+  // Of what it is, and nothing more: `Company` is the company's name.
+  if (kept.length === 0) return of.length > 0 && rest.length === 0 ? 'name' : ''
+  return kept.sort().join('+')
+}
+
+const unique = (list: string[]) => [...new Set(list)]
+
+const choose = (atom: string, beside: Neighbours): readonly (readonly [string, number])[] => {
+  if (atom === 'title?') return beside.person ? [['jobtitle', 1], ['salutation', 0.62]] as const : [['name', 0.9], ['jobtitle', 0.5]] as const
+  if (atom === 'name?first') return beside.lastname ? [['firstname', 1]] : [['name', 1], ['firstname', 0.4]]
+  if (atom === 'name?last') return beside.firstname && !beside.lastname ? [['lastname', 1]] : [['name', 1]]
+  if (atom === 'department?') return beside.place ? [['district', 1], ['department', 0.5]] : [['department', 1]]
+  return beside.place ? [['state', 1], ['status', 0.5]] : [['status', 0.9], ['state', 0.55]]
+}
+
+/** What stands in a file, or among a module's fields, read without knowing it. `person`: its records are people. */
+export const readNeighbours = (names: readonly string[], person: boolean): Neighbours => {
+  const votes = LANGUAGES.map(() => 0)
+  const found = new Set<string>()
+  for (const name of names) {
+    const {words} = readWords(name)
+    for (let at = 0; at < words.length; ) {
+      const [senses, taken] = longestAt(words, at)
+      at += taken
+      const [sense, ...others] = senses ?? []
+      if (!sense || others.length > 0) continue
+      for (const atom of sense.atoms) found.add(atom)
+      const language = Math.log2(sense.languages)
+      if (Number.isInteger(language)) votes[language]!++
+    }
+  }
+  const most = Math.max(...votes)
+  const languages = most < 2 ? 0 : votes.reduce((bits, count, index) => (count === most ? bits | (1 << index) : bits), 0)
+  const place = ['street', 'city', 'zip', 'country', 'address'].some(part => found.has(part))
+  return {firstname: found.has('firstname'), lastname: found.has('lastname'), place, person, languages}
+}

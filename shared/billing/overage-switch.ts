@@ -1,0 +1,70 @@
+import type {Pool} from '../../sql/database.ts'
+import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import {lockOrg} from '../../sql/orgs.ts'
+import {setOverage} from '../../sql/overage.ts'
+import {listPlans} from '../../sql/plans.ts'
+import {readStanding} from '../entitlements/standing.ts'
+import {Refusal} from '../errors.ts'
+import type {Log} from '../log.ts'
+import type {Queue} from '../queue.ts'
+import {type Author, recordChanges} from '../registry/change.ts'
+import {type Held, whileHeld} from './lease.ts'
+import {assertSells, sandboxRefused} from './offer.ts'
+import {PaymentFailure, refuseFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {projectSubscription} from './project.ts'
+import {findLiveSubscription, type ReadSubscription, readSubscription} from './subscription.ts'
+
+type Tools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+
+/**
+ * Lets rows beyond the plan's through, to be paid for one by one, or lets them no more. What they cost is on the subscription from the first time
+ * on, and stays there: it bills what was used, and that may be nothing.
+ */
+export const switchOverage = async (tools: Tools, author: Author, {enabled}: {enabled: boolean}) => {
+  const {db, payment, log} = tools
+  const {org} = author
+  const {sandbox, overageEnabled} = await readStanding(db, org)
+  if (sandbox) throw sandboxRefused()
+  if (enabled === overageEnabled) return {overageEnabled}
+  if (!enabled) return keepOverage(tools, author, {enabled})
+  assertSells(payment)
+  return whileHeld(tools, org, async held => {
+    const read = await addItem(tools, held).catch(refuseFailure(log, 'adding the price of overage'))
+    return keepOverage(tools, author, {enabled, held, read})
+  })
+}
+
+type Kept = {enabled: boolean; held?: Held; read?: ReadSubscription}
+
+const keepOverage = ({db}: Tools, author: Author, {enabled, held, read}: Kept) =>
+  db.transaction(async tx => {
+    const {org} = author
+    await lockOrg(tx, org)
+    if (held && read) await projectSubscription(tx, held, read, {org, via: 'payment'})
+    if (await setOverage(tx, {org, enabled}))
+      await recordChanges(tx, author, [{page: 'plan', subject: 'overage', before: {enabled: !enabled}, after: {enabled}}])
+    return {overageEnabled: enabled}
+  })
+
+/** On the subscription once, whoever put it there. */
+const addItem = async (tools: Tools, {org}: Held): Promise<ReadSubscription> => {
+  const {db} = tools
+  const customer = (await findBillingAccount(db, org))?.customer
+  const live = customer ? await findLiveSubscription(tools, {customer}) : null
+  if (!live)
+    throw new Refusal('NOT_SUBSCRIBED', 'Rows beyond a plan are billed with it: subscribe to a plan by POST /billing/checkout first')
+  const price = (await listPlans(db)).find(({id}) => id === live.planVersionId)?.paymentPriceOverageId
+  if (!price) throw new Refusal('NOT_SOLD', 'This plan has no price for rows beyond it: change to a plan that has, or to a higher one')
+  if (live.overageItemId !== null) return live
+  await makeItem(tools, live, price)
+  const read = await readSubscription(tools, live.id)
+  if (!read?.overageItemId) throw new PaymentFailure('The price of overage is not on the subscription', {kind: 'unavailable'})
+  return read
+}
+
+/** No quantity, because it is metered; its month is its own on a yearly plan. The same key for the same price: it is added once. */
+const makeItem = ({payment}: Tools, {id: subscription}: ReadSubscription, price: string) =>
+  payment.ask('subscription_item', stripe =>
+    stripe.subscriptionItems.create({subscription, price, proration_behavior: 'none'}, {idempotencyKey: `ovg:${subscription}:${price}`}),
+  )

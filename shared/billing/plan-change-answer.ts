@@ -1,0 +1,65 @@
+import type {Stripe} from 'stripe'
+import type {ChangeTarget, PlanChange} from '../../sql/plan-changes.ts'
+import type {Terms} from './plan-change-terms.ts'
+import {type Interval, idOf, isoOf, type Pending} from './subscription.ts'
+
+/** In the currency's smallest unit. */
+export type Money = {amount: number; currency: string}
+
+/**
+ * What a change comes to. `now` is also the taking back of what waited: nothing is due for it. `effectiveAt`: from when. `replaces`: what waited and
+ * waits no more. `due`: charged now. `next`: what is charged next, and when, before discounts and tax; null where it ends, or is not known.
+ */
+export type Answer = {
+  change: 'now' | 'at_renewal' | 'cancel'
+  planKey: string
+  interval: Interval | null
+  effectiveAt: string
+  replaces: Pending | null
+  due: Money
+  next: (Money & {at: string}) | null
+}
+
+/** Of a change that is done, from how the subscription stands after it. */
+export const describeChange = ({kind, target, params}: PlanChange, terms: Terms, replaces: Pending | null): Answer => ({
+  change: wordOf(kind),
+  ...{planKey: target.planKey, interval: target.interval},
+  effectiveAt: (waitsUntil(kind, terms) ?? isoOf(params.prorationDate))!,
+  replaces,
+  due: {amount: chargedFor(params.invoice, terms), currency: terms.found.currency},
+  next: nextOf(kind, terms),
+})
+
+export const wordOf = (kind: PlanChange['kind']): Answer['change'] => (kind === 'take_back' ? 'now' : kind)
+
+/** For a refusal that leaves something half done. */
+export const describeStanding = ({read, plan}: Terms) => ({
+  ...{planKey: plan?.key ?? null, interval: read.interval, pending: read.pending},
+  ...{periodEndsAt: read.periodEndsAt, scheduled: read.schedule !== null},
+})
+
+/** As one asks for it and as one stands. */
+export const isPending = (pending: Pending | null, {planKey, planVersionId, interval}: ChangeTarget): boolean =>
+  pending !== null &&
+  (planKey === 'free' ? pending.planKey === 'free' : pending.planVersionId === planVersionId && pending.interval === interval)
+
+const waitsUntil = (kind: PlanChange['kind'], {read}: Terms) =>
+  kind === 'at_renewal' || kind === 'cancel' ? (read.pending?.at ?? read.periodEndsAt) : null
+
+/** An update that asks for nothing makes no invoice. */
+const chargedFor = (before: string | null, {found: {latest_invoice: latest}}: Terms) =>
+  latest === null || typeof latest === 'string' || latest.id === before ? 0 : latest.amount_due
+
+const nextOf = (kind: PlanChange['kind'], {item, schedule, read}: Terms): Answer['next'] => {
+  if (kind === 'cancel') return null
+  if (kind !== 'at_renewal') return chargeOf(item.price, item.quantity, isoOf(item.current_period_end)!)
+  const next = schedule?.phases.find(({start_date}) => isoOf(start_date) === read.pending?.at)
+  const first = next?.items[0]
+  return first && typeof first.price !== 'string' && !first.price.deleted ? chargeOf(first.price, first.quantity, read.pending!.at) : null
+}
+
+/** Null for a price that is no amount a piece. */
+export const chargeOf = ({unit_amount: each, currency}: Stripe.Price, quantity: number | undefined, at: string): Answer['next'] =>
+  each === null ? null : {amount: each * (quantity ?? 1), currency, at}
+
+export const latestInvoiceOf = ({found: {latest_invoice: latest}}: Terms): string | null => idOf(latest)

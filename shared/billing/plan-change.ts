@@ -1,0 +1,144 @@
+import type {Pool} from '../../sql/database.ts'
+import {type ChangeTarget, insertPlanChange, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
+import {Refusal} from '../errors.ts'
+import {atPoint} from '../fault-point.ts'
+import {newId} from '../ids.ts'
+import type {Queue} from '../queue.ts'
+import type {ChangeKind} from './classify.ts'
+import {assertHeld, changeInProgress, type Held, LeaseGone, whileHeld} from './lease.ts'
+import {refusalOf, refuseFailure} from './payment-failure.ts'
+import {type Answer, describeChange, describeStanding, isPending, latestInvoiceOf} from './plan-change-answer.ts'
+import {firstCall, type Outcome, pursue, type Tools as Running} from './plan-change-run.ts'
+import {settleUnsettled} from './plan-change-settle.ts'
+import {readTerms, type Terms} from './plan-change-terms.ts'
+import {assertMayBuy, findWanted, kindOf, refusePayment, type WantedPlan} from './plan-change-wanted.ts'
+import {assertAsShown, readSecond, withinPeriod} from './preview.ts'
+import {readPreview, type Shown} from './preview-token.ts'
+import type {Interval} from './subscription.ts'
+
+export type Tools = Running & {queue: Queue}
+type Asking = {org: string; person: string; planKey: string; interval: Interval; previewToken?: string | undefined}
+
+/**
+ * Moves the org to another plan, or lets what waits go, as the subscription stands at this moment. What is charged is charged before this answers,
+ * or nothing has changed; our own rows follow when the provider tells of it.
+ */
+export const changePlan = async (tools: Tools, {org, person, planKey, interval, previewToken}: Asking): Promise<Answer> => {
+  const {config, db} = tools
+  await assertMayBuy(tools, org)
+  const wanted = await findWanted(db, {planKey, interval})
+  const shown =
+    previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
+  return whileSettled(tools, org, async (held, earlier) => {
+    if (earlier && isSame(earlier.change.target, wanted.target) && earlier.change.kind !== 'take_back' && !isGone(earlier))
+      return answerOf(tools, earlier)
+    return change(tools, held, {org, person, wanted, shown, earlier})
+  })
+}
+
+/** Nothing of it stands: it is begun anew, with the card there is by now. */
+const isGone = ({state}: Outcome) => state === 'declined' || state === 'refused' || state === 'superseded'
+
+const isSame = (one: ChangeTarget, other: ChangeTarget) => one.planKey === other.planKey && one.interval === other.interval
+
+/** Holds the org's billing, brings what was begun before to its end, and works on. What cannot be settled is no ground to build on. */
+export const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, earlier: Outcome | null) => Promise<T>): Promise<T> => {
+  const working = whileHeld(tools, org, async held => {
+    const earlier = await settleUnsettled(tools, held)
+    if (earlier?.state === 'unknown') throw unconfirmed()
+    const done = await work(held, earlier)
+    atPoint('before_billing_release')
+    return done
+  })
+  return working.catch(refuseLost).catch(refuseFailure(tools.log, 'a plan was not changed'))
+}
+
+/** The change stays, as far as it was written down, for whoever has the org's billing now. */
+const refuseLost = (error: unknown) => {
+  throw error instanceof LeaseGone ? changeInProgress() : error
+}
+
+const unconfirmed = () =>
+  new Refusal(
+    'CHANGE_UNCONFIRMED',
+    'Nobody knows yet whether the last change of this plan went through: it is being found out, try again in a few minutes',
+    {retryAfterMs: 60_000},
+  )
+
+type Work = {org: string; person: string; wanted: WantedPlan; shown: Shown | null; earlier: Outcome | null}
+
+const change = async (tools: Tools, held: Held, {org, person, wanted, shown, earlier}: Work): Promise<Answer> => {
+  const terms = await readTerms(tools, org)
+  const kind = await kindOf(tools.db, org, terms, wanted)
+  const {target} = wanted
+  if (shown) await assertAsShown(tools, shown, {kind, target, terms})
+  const second = shown?.at ?? withinPeriod(terms, await readSecond(tools.db))
+  const made = await makeChange(tools, held, {org, person, kind, target, terms, second, earlier})
+  if (made.state === 'accepted' && shown) noteDifference(tools, made, shown)
+  return answerOf(tools, made, terms)
+}
+
+type Making = {org: string; person: string; kind: ChangeKind; target: ChangeTarget; terms: Terms; second: number; earlier: Outcome | null}
+
+/** The row is written with its first call before anybody is called. Where all stands as wanted already, there is neither. */
+export const makeChange = async (tools: Tools, held: Held, {kind, terms, second, earlier, ...asked}: Making): Promise<Outcome> => {
+  const made = {id: newId('pch'), kind, ...asked}
+  const bare = {subscription: terms.found.id, prorationDate: second, invoice: latestInvoiceOf(terms), calls: []}
+  const first = firstCall(tools, {...made, params: bare}, terms)
+  // Half of it stands; what is asked for now is worked out from that.
+  if (earlier?.state === 'partial') await supersede(tools, held, earlier.change)
+  if (first === null) return {change: {...made, params: bare, ...settled}, state: 'accepted', terms, failure: null}
+  const row = await tools.db.transaction(async tx => {
+    await assertHeld(tx, held)
+    return insertPlanChange(tx, {...made, params: {...bare, calls: [first]}})
+  })
+  return pursue(tools, held, row, terms)
+}
+
+const supersede = ({db}: Tools, held: Held, {org, id}: PlanChange) =>
+  db.transaction(async tx => {
+    await assertHeld(tx, held)
+    await setChangeState(tx, {org, id, state: 'superseded'})
+  })
+
+const settled: Pick<PlanChange, 'state' | 'isYoung' | 'settledAt'> = {state: 'accepted', isYoung: true, settledAt: null}
+
+/** A coupon or a credit of the very second in between: it is charged as the provider says, and somebody should know. */
+const noteDifference = ({log}: Tools, {change: made, terms}: Outcome, {due}: Shown) => {
+  const charged = terms && describeChange(made, terms, null).due.amount
+  if (charged !== due) log.error({change: made.id, shown: due, charged}, 'a plan change was charged otherwise than it was shown')
+}
+
+/** `before`: as the subscription stood, for what waited then. */
+export const answerOf = async (
+  tools: Tools,
+  {change: made, state, terms, failure}: Outcome,
+  before: Terms | null = null,
+): Promise<Answer> => {
+  const waited = before?.read.pending ?? null
+  if (state === 'accepted' && terms) return describeChange(made, terms, isPending(waited, made.target) ? null : waited)
+  if (state === 'declined') throw await declined(tools.db, made.org, [failure!.declineCode, failure!.code])
+  if (state === 'partial') throw incomplete(terms)
+  if (failure) throw refusalOf(tools.log, failure, 'a plan was not changed')
+  throw new Refusal('NOT_SUBSCRIBED', 'The plan of this org ended meanwhile: buy one by POST /orgs/{org}/billing/checkout')
+}
+
+/** The bank's own words of why: what it wants is done at the portal, where a person is. */
+const wantsPerson = ['authentication_required', 'subscription_payment_intent_requires_action', 'authentication_not_handled']
+
+const declined = (db: Pool, org: string, why: (string | null)[]) =>
+  refusePayment(
+    db,
+    org,
+    'CARD_DECLINED',
+    wantsPerson.some(one => why.includes(one))
+      ? 'The bank wants this payment confirmed, so nothing was charged or changed: use another card by POST /billing/portal'
+      : 'The card was declined, so nothing was charged or changed: change it by POST /billing/portal, and try again',
+  )
+
+const incomplete = (terms: Terms | null) =>
+  new Refusal(
+    'CHANGE_INCOMPLETE',
+    'The change was made by half: ask for the same again to have it finished, or take back what waits by DELETE /orgs/{org}/billing/plan/pending',
+    {stands: terms && describeStanding(terms)},
+  )

@@ -1,0 +1,99 @@
+import type {Stripe} from 'stripe'
+import type {Pool} from '../../sql/database.ts'
+import type {ChangeTarget} from '../../sql/plan-changes.ts'
+import {readClock} from '../../sql/schedules.ts'
+import type {Config} from '../config.ts'
+import type {Log} from '../log.ts'
+import {shortHash} from '../short-hash.ts'
+import type {ChangeKind} from './classify.ts'
+import {refuseFailure} from './payment-failure.ts'
+import type {PaymentProvider} from './payment-provider.ts'
+import {type Answer, chargeOf, isPending, type Money, wordOf} from './plan-change-answer.ts'
+import {readTerms, type Terms} from './plan-change-terms.ts'
+import {assertMayBuy, findWanted, kindOf} from './plan-change-wanted.ts'
+import {previewSeconds, previewStale, type Shown, signPreview} from './preview-token.ts'
+import {type Interval, idOf, isoOf} from './subscription.ts'
+
+type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+type Asking = {org: string; person: string; planKey: string; interval: Interval}
+
+type Line = {description: string | null; amount: number; startsAt: string; endsAt: string; proration: boolean}
+export type Preview = Answer & {lines: Line[]; previewToken: string; expiresAt: string}
+
+/** What a plan change would be and cost, as the provider works it out; nothing is changed. The token holds the change to it for half an hour. */
+export const previewChange = (tools: Tools, {org, person, planKey, interval}: Asking): Promise<Preview> =>
+  describePreview(tools, {org, person, planKey, interval}).catch(refuseFailure(tools.log, 'a plan change was not previewed'))
+
+const describePreview = async (tools: Tools, {org, person, planKey, interval}: Asking): Promise<Preview> => {
+  const {config, db} = tools
+  await assertMayBuy(tools, org)
+  const {target, wanted} = await findWanted(db, {planKey, interval})
+  const terms = await readTerms(tools, org)
+  const kind = await kindOf(db, org, terms, {target, wanted})
+  const now = await readSecond(db)
+  const at = withinPeriod(terms, now)
+  const price = await priceChange(tools, {kind, target, terms, at})
+  const previewToken = await signPreview(config.SESSION_KEYS, {org, person, ...shownOf({kind, target, terms, at, price})}, now)
+  const isWaiting = kind === 'at_renewal' || kind === 'cancel'
+  return {
+    ...{change: wordOf(kind), planKey: target.planKey, interval: target.interval},
+    effectiveAt: isWaiting ? (terms.read.cancelsAt ?? terms.read.periodEndsAt!) : isoOf(at)!,
+    replaces: isPending(terms.read.pending, target) ? null : terms.read.pending,
+    ...{due: price.due, lines: price.lines, next: await nextCharge(tools, {kind, target, terms, price})},
+    ...{previewToken, expiresAt: isoOf(now + previewSeconds)!},
+  }
+}
+
+export type Priced = {due: Money; lines: Line[]; renewsAt: string | null}
+export type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
+
+/** Charged now, by the provider's own reckoning as of the second `at`. Only what takes effect now costs anything now. */
+export const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {
+  const {found, item} = terms
+  if (kind !== 'now') return {due: {amount: 0, currency: found.currency}, lines: [], renewsAt: null}
+  const invoice = await payment.ask('invoice', stripe =>
+    stripe.invoices.createPreview({
+      subscription: found.id,
+      subscription_details: {items: [{id: item.id, price: target.price!}], proration_behavior: 'always_invoice', proration_date: at},
+    }),
+  )
+  const ends = invoice.lines.data.filter(line => idOf(line.pricing?.price_details?.price) === target.price).map(({period}) => period.end)
+  const due = {amount: invoice.amount_due, currency: invoice.currency}
+  return {due, lines: invoice.lines.data.map(lineOf), renewsAt: isoOf(Math.max(...ends, item.current_period_end))}
+}
+
+const lineOf = ({description, amount, period, parent}: Stripe.InvoiceLineItem): Line => ({
+  ...{description, amount, startsAt: isoOf(period.start)!, endsAt: isoOf(period.end)!},
+  proration: parent?.subscription_item_details?.proration ?? parent?.invoice_item_details?.proration ?? false,
+})
+
+/** What has to be the same for a change to be the one that was shown. */
+const shownOf = ({kind, target, terms, at, price}: Proposal & {price: Priced}): Omit<Shown, 'org' | 'person'> => ({
+  ...{subscription: terms.found.id, fingerprint: terms.fingerprint, kind, at},
+  ...{price: target.price, planVersionId: target.planVersionId, due: price.due.amount, currency: price.due.currency},
+  lines: shortHash(JSON.stringify(price.lines)).toString('hex'),
+})
+
+/** Refused with PREVIEW_STALE unless the change is what was shown, to the cent and the line, worked out anew as of the same second. */
+export const assertAsShown = async (tools: Pick<Tools, 'payment'>, shown: Shown, proposal: Omit<Proposal, 'at'>): Promise<void> => {
+  const {at, fingerprint} = shown
+  const isSame = fingerprint === proposal.terms.fingerprint && at === withinPeriod(proposal.terms, at)
+  if (!isSame || shown.kind !== proposal.kind || shown.price !== proposal.target.price) throw previewStale()
+  const now = shownOf({...proposal, at, price: await priceChange(tools, {...proposal, at})})
+  const {org: _, person: __, ...then} = shown
+  for (const name of Object.keys(now) as (keyof typeof now)[]) if (then[name] !== now[name]) throw previewStale()
+}
+
+type Ahead = {kind: ChangeKind; target: ChangeTarget; terms: Terms; price: Priced}
+
+const nextCharge = async ({payment}: Tools, {kind, target, terms, price}: Ahead): Promise<Answer['next']> => {
+  if (kind === 'cancel') return null
+  const wanted = await payment.ask('price', stripe => stripe.prices.retrieve(target.price!))
+  return chargeOf(wanted, terms.item.quantity, price.renewsAt ?? terms.read.periodEndsAt!)
+}
+
+export const readSecond = async (db: Pool): Promise<number> => Math.floor(Date.parse(await readClock(db)) / 1000)
+
+/** Our clock and the provider's are not one: a price is worked out for a second of the period under way. */
+export const withinPeriod = ({item}: Terms, second: number): number =>
+  Math.min(Math.max(second, item.current_period_start), item.current_period_end)

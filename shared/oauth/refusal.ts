@@ -1,0 +1,26 @@
+/** The codes of RFC 6749, 7591, 8707 and 7009 that are told here. Programs of others read them, so they stand where our envelope has its text. */
+export type OAuthCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'invalid_redirect_uri'
+  | 'invalid_client_metadata'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'temporarily_unavailable'
+  | 'access_denied'
+
+/** What a client is refused, as OAuth has it: told to the program in JSON, or by way of the browser. */
+export class OAuthRefusal extends Error {
+  override name = 'OAuthRefusal'
+  readonly code: OAuthCode
+  readonly status: number
+
+  constructor(code: OAuthCode, message: string, status = 400) {
+    super(message)
+    this.code = code
+    this.status = status
+  }
+}

@@ -1,0 +1,96 @@
+import {createHash, timingSafeEqual} from 'node:crypto'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {findGrantOf, insertGrant, insertTokens, lockRefresh, revokeGrant, useRefresh} from '../../sql/oauth-grants.ts'
+import {noteGrant, takeCode} from '../../sql/oauth-requests.ts'
+import {isBanned} from '../../sql/people.ts'
+import type {Config} from '../config.ts'
+import {newId} from '../ids.ts'
+import {hashSecret, mintSecret} from '../people/api-token.ts'
+import {assertResource, assertScope} from './authorise.ts'
+import {scope} from './metadata.ts'
+import {OAuthRefusal} from './refusal.ts'
+
+export const accessSeconds = 3_600
+/** Each is used once for the next, so a client that comes at least once a month stays. */
+export const refreshSeconds = 30 * 86_400
+export const ACCESS = 'lading-mcp_'
+const REFRESH = 'lading-refresh_'
+
+export type Form = Record<string, string>
+type Tools = {db: Pool; config: Pick<Config, 'PUBLIC_URL'>}
+
+/** The token endpoint of RFC 6749. What ends a grant is committed before the client is told of it. */
+export const giveTokens = async ({db, config}: Tools, form: Form): Promise<object> => {
+  assertResource(form.resource, config)
+  const type = needed(form, 'grant_type')
+  if (type !== 'authorization_code' && type !== 'refresh_token')
+    throw new OAuthRefusal('unsupported_grant_type', 'grant_type is authorization_code or refresh_token')
+  const given = await db.transaction(tx => (type === 'refresh_token' ? refresh(tx, form) : redeemCode(tx, form)))
+  if (given instanceof OAuthRefusal) throw given
+  return given
+}
+
+/** A code is good once. Presented again, it was stolen before or after: what it gave is taken back (RFC 6749, part 4.1.2). */
+const redeemCode = async (tx: Tx, form: Form): Promise<object> => {
+  const [client, redirectUri, verifier] = [needed(form, 'client_id'), needed(form, 'redirect_uri'), needed(form, 'code_verifier')]
+  const code = await takeCode(tx, hashSecret(needed(form, 'code')))
+  if (!code) return refused('No such code')
+  if (code.used) {
+    if (code.grant !== null) await revokeGrant(tx, code.grant)
+    return refused('This code was used already: whatever it gave is taken back')
+  }
+  if (code.expired) return refused('This code is over: it is good for a minute')
+  if (code.clientId !== client || code.redirectUri !== redirectUri)
+    return refused('This code was given to another client or redirect address')
+  if (!isVerified(verifier, code.challenge)) return refused('The code_verifier is not the one the request began with')
+  const {person, org} = code
+  const grant = (await isBanned(tx, person)) ? null : await insertGrant(tx, {id: newId('ogr'), org, person, client})
+  if (!grant) return refused('The member who let the client in is gone')
+  await noteGrant(tx, {id: code.id, grant: grant.id})
+  return issue(tx, grant.id)
+}
+
+/** Each refresh token is used once. One that comes again is in two hands, so nobody keeps what it led to. */
+const refresh = async (tx: Tx, form: Form): Promise<object> => {
+  assertScope(form.scope)
+  const client = needed(form, 'client_id')
+  const hash = hashSecret(needed(form, 'refresh_token'))
+  const found = await lockRefresh(tx, hash)
+  if (!found || found.clientId !== client) return refused('No such refresh token')
+  if (found.revoked) return refused('This access was taken back')
+  if (found.used || found.banned) {
+    await revokeGrant(tx, found.grant)
+    return refused(found.used ? 'This refresh token was used already: the access it gave is taken back' : 'The account has been blocked')
+  }
+  if (found.expired) return refused('This refresh token has expired')
+  await useRefresh(tx, hash)
+  return issue(tx, found.grant)
+}
+
+const issue = async (tx: Tx, grant: string) => {
+  const [access, renewal] = [mintSecret(ACCESS), mintSecret(REFRESH)]
+  await insertTokens(tx, {grant, access: access.hash, refresh: renewal.hash, accessSeconds, refreshSeconds})
+  return {access_token: access.secret, token_type: 'Bearer', expires_in: accessSeconds, refresh_token: renewal.secret, scope}
+}
+
+/** RFC 7009: either token ends the grant with all of its tokens. One that nobody knows is as good as revoked. */
+export const revokeToken = async (db: Pool, form: Form): Promise<void> => {
+  const found = await findGrantOf(db, hashSecret(needed(form, 'token')))
+  if (!found) return
+  if (found.clientId !== needed(form, 'client_id')) throw new OAuthRefusal('invalid_client', 'This token was given to another client')
+  await revokeGrant(db, found.grant)
+}
+
+const isVerified = (verifier: string, challenge: string): boolean => {
+  if (!/^[\w.~-]{43,128}$/.test(verifier)) return false
+  const [made, kept] = [createHash('sha256').update(verifier).digest(), Buffer.from(challenge, 'base64url')]
+  return made.length === kept.length && timingSafeEqual(made, kept)
+}
+
+const needed = (form: Form, name: string): string => {
+  const value = form[name]
+  if (value) return value
+  throw new OAuthRefusal('invalid_request', `${name} is needed`)
+}
+
+const refused = (says: string) => new OAuthRefusal('invalid_grant', says)

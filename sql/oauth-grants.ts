@@ -1,0 +1,101 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+const Granted = z.object({id: z.string()})
+
+type New = {id: string; org: string; person: string; client: string}
+
+/** Null where the person is in the org no more. Holds the membership to the end of the transaction. */
+export const insertGrant = (tx: Tx, {id, org, person, client}: New) =>
+  tx.maybeOne(sql.type(Granted)`
+    with member as (select org_id, person_id from members where org_id = ${org} and person_id = ${person} for key share)
+    insert into oauth_grants (id, org_id, person_id, client_id) select ${id}, org_id, person_id, ${client} from member
+    returning id`)
+
+type NewTokens = {grant: string; access: Buffer; refresh: Buffer; accessSeconds: number; refreshSeconds: number}
+
+export const insertTokens = (tx: Tx, {grant, access, refresh, accessSeconds, refreshSeconds}: NewTokens) =>
+  tx.query(sql.type(Empty)`
+    insert into oauth_tokens (hash, grant_id, kind, expires_at) values
+      (${sql.binary(access)}, ${grant}, 'access', lading_now() + make_interval(secs => ${accessSeconds})),
+      (${sql.binary(refresh)}, ${grant}, 'refresh', lading_now() + make_interval(secs => ${refreshSeconds}))`)
+
+const Refresh = z.object({
+  grant: z.string(),
+  clientId: z.string(),
+  expired: z.boolean(),
+  used: z.boolean(),
+  revoked: z.boolean(),
+  banned: z.boolean(),
+})
+
+/** A refresh token and how its grant stands; both are held to the end of the transaction. */
+export const lockRefresh = (tx: Tx, hash: Buffer) =>
+  tx.maybeOne(sql.type(Refresh)`
+    select g.id as grant, g.client_id as "clientId", t.expires_at <= lading_now() as expired, t.used_at is not null as used,
+      g.revoked_at is not null as revoked, p.banned_at is not null as banned
+    from oauth_tokens t join oauth_grants g on g.id = t.grant_id join people p on p.id = g.person_id
+    where t.hash = ${sql.binary(hash)} and t.kind = 'refresh'
+    for update of t, g`)
+
+export const useRefresh = (tx: Tx, hash: Buffer) =>
+  tx.query(sql.type(Empty)`update oauth_tokens set used_at = lading_now() where hash = ${sql.binary(hash)}`)
+
+/** The grant of a token of either kind. */
+export const findGrantOf = (db: Db, hash: Buffer) =>
+  db.maybeOne(sql.type(z.object({grant: z.string(), clientId: z.string()}))`
+    select g.id as grant, g.client_id as "clientId" from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = ${sql.binary(hash)}`)
+
+/** With every token of it. Twice keeps the first time. */
+export const revokeGrant = (db: Db, id: string) =>
+  db.query(sql.type(Empty)`update oauth_grants set revoked_at = lading_now() where id = ${id} and revoked_at is null`)
+
+const Listed = z.object({
+  id: z.string(),
+  client: z.object({id: z.string(), name: z.string()}),
+  createdAt: z.string(),
+  lastUsedAt: z.string().nullable(),
+  revokedAt: z.string().nullable(),
+})
+export type GrantRow = z.output<typeof Listed>
+
+const listed = sql.fragment`g.id, jsonb_build_object('id', c.id, 'name', c.name) as client, g.created_at as "createdAt",
+  g.last_used_at as "lastUsedAt", g.revoked_at as "revokedAt"`
+
+type Whose = {org: string; person: string}
+
+/** A person's own in an org, newest first: those that still open something. */
+export const listGrants = (db: Db, {org, person}: Whose) =>
+  db.any(sql.type(Listed)`
+    select ${listed} from oauth_grants g join oauth_clients c on c.id = client_id
+    where org_id = ${org} and person_id = ${person} and revoked_at is null
+      and exists (select from oauth_tokens t where t.grant_id = g.id and used_at is null and expires_at > lading_now())
+    order by g.id desc limit 500`)
+
+/** Null when the person has no such grant there. */
+export const revokeOwnGrant = (db: Db, {org, person, id}: Whose & {id: string}) =>
+  db.maybeOne(sql.type(Listed)`
+    update oauth_grants g set revoked_at = coalesce(revoked_at, lading_now()) from oauth_clients c
+    where g.id = ${id} and org_id = ${org} and person_id = ${person} and c.id = client_id
+    returning ${listed}`)
+
+/**
+ * What is over for a day: requests, tokens, grants with no token left, and clients that nobody has let in since the day they came, or for
+ * three months. Answers how many rows went.
+ */
+export const deleteEndedOAuth = async (tx: Tx): Promise<number> => {
+  const over = sql.fragment`expires_at < lading_now() - interval '1 day'`
+  const gone = [
+    await tx.query(sql.type(Empty)`delete from oauth_requests where ${over}`),
+    await tx.query(sql.type(Empty)`delete from oauth_tokens where ${over}`),
+    await tx.query(sql.type(Empty)`
+      delete from oauth_grants g where created_at < lading_now() - interval '1 day'
+        and not exists (select from oauth_tokens where grant_id = g.id)`),
+    await tx.query(sql.type(Empty)`
+      delete from oauth_clients c
+      where case when used_at is null then created_at < lading_now() - interval '1 day' else used_at < lading_now() - interval '90 days' end
+        and not exists (select from oauth_grants where client_id = c.id) and not exists (select from oauth_requests where client_id = c.id)`),
+  ]
+  return gone.reduce((sum, {rowCount}) => sum + rowCount, 0)
+}

@@ -1,0 +1,104 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+const Request = z.object({
+  id: z.string(),
+  clientId: z.string(),
+  clientName: z.string(),
+  clientKind: z.enum(['registered', 'document']),
+  redirectUri: z.string(),
+  clientState: z.string().nullable(),
+  person: z.string().nullable(),
+  email: z.string().nullable(),
+  org: z.string().nullable(),
+})
+export type OAuthRequest = z.output<typeof Request>
+
+export type NewOAuthRequest = {
+  id: string
+  client: string
+  redirectUri: string
+  clientState: string | null
+  challenge: string
+  browserHash: Buffer
+  minutes: number
+}
+
+/** Whoever signed in with this browser for another client a moment ago, in the minutes a sign-in counts, need not again. */
+export const insertRequest = (db: Db, {id, client, redirectUri, clientState, challenge, browserHash, minutes}: NewOAuthRequest) =>
+  db.one(sql.type(z.object({id: z.string(), person: z.string().nullable(), expiresAt: z.string()}))`
+    insert into oauth_requests (id, client_id, redirect_uri, client_state, challenge, browser_hash, expires_at, person_id, org_id, signed_in_at)
+    select ${id}, ${client}, ${redirectUri}, ${clientState}, ${challenge}, ${sql.binary(browserHash)},
+      lading_now() + make_interval(mins => ${minutes}), r.person_id, r.org_id, r.signed_in_at
+    from (select) one left join lateral (
+      select person_id, org_id, signed_in_at from oauth_requests
+      where browser_hash = ${sql.binary(browserHash)} and signed_in_at > lading_now() - make_interval(mins => ${minutes})
+      order by signed_in_at desc limit 1) r on true
+    returning id, person_id as person, expires_at as "expiresAt"`)
+
+/** `org`: where they signed in to, which the page offers first. Null where the request is over. */
+export const signInRequest = (db: Db, {id, person, org}: {id: string; person: string; org: string | null}) =>
+  db.maybeOne(sql.type(z.object({id: z.string(), expiresAt: z.string()}))`
+    update oauth_requests set person_id = ${person}, org_id = ${org}, signed_in_at = lading_now()
+    where id = ${id} and decided_at is null and expires_at > lading_now()
+    returning id, expires_at as "expiresAt"`)
+
+type OfBrowser = {id: string; browserHash: Buffer}
+const waiting = ({id, browserHash}: OfBrowser) => sql.fragment`
+  r.id = ${id} and browser_hash = ${sql.binary(browserHash)} and decided_at is null and expires_at > lading_now()`
+const columns = sql.fragment`r.id, client_id as "clientId", c.name as "clientName", c.kind as "clientKind", redirect_uri as "redirectUri",
+  client_state as "clientState", person_id as person, p.email, org_id as org`
+
+/** One that waits for its decision, and only for the browser it began in. */
+export const findRequest = (db: Db, of: OfBrowser) =>
+  db.maybeOne(sql.type(Request)`
+    select ${columns} from oauth_requests r join oauth_clients c on c.id = client_id left join people p on p.id = person_id where ${waiting(of)}`)
+
+export const lockRequest = (tx: Tx, of: OfBrowser) =>
+  tx.maybeOne(sql.type(Request)`
+    select ${columns} from oauth_requests r join oauth_clients c on c.id = client_id left join people p on p.id = person_id where ${waiting(of)}
+    for update of r`)
+
+export const denyRequest = (tx: Tx, id: string) =>
+  tx.query(sql.type(Empty)`update oauth_requests set decided_at = lading_now() where id = ${id}`)
+
+type Allowed = {id: string; org: string; codeHash: Buffer; seconds: number}
+
+export const allowRequest = (tx: Tx, {id, org, codeHash, seconds}: Allowed) =>
+  tx.query(sql.type(Empty)`
+    update oauth_requests set decided_at = lading_now(), org_id = ${org}, code_hash = ${sql.binary(codeHash)},
+      code_expires_at = lading_now() + make_interval(secs => ${seconds})
+    where id = ${id}`)
+
+const Code = z.object({
+  id: z.string(),
+  clientId: z.string(),
+  redirectUri: z.string(),
+  challenge: z.string(),
+  person: z.string(),
+  org: z.string(),
+  expired: z.boolean(),
+  used: z.boolean(),
+  grant: z.string().nullable(),
+})
+
+/** Whoever presents a code first has used it up, whatever else they bring. `used`: somebody had before. */
+export const takeCode = (tx: Tx, codeHash: Buffer) =>
+  tx.maybeOne(sql.type(Code)`
+    update oauth_requests r set code_used_at = coalesce(before.code_used_at, lading_now())
+    from (select id, code_used_at from oauth_requests where code_hash = ${sql.binary(codeHash)} for update) before
+    where r.id = before.id
+    returning r.id, client_id as "clientId", redirect_uri as "redirectUri", challenge, person_id as person, r.org_id as org,
+      code_expires_at <= lading_now() as expired, before.code_used_at is not null as used, grant_id as grant`)
+
+export const noteGrant = (tx: Tx, {id, grant}: {id: string; grant: string}) =>
+  tx.query(sql.type(Empty)`update oauth_requests set grant_id = ${grant} where id = ${id}`)
+
+const Home = z.object({id: z.string(), name: z.string()})
+
+/** Where somebody may let a client in: the open orgs they are a member of. */
+export const listOpenOrgs = (db: Db, person: string) =>
+  db.any(sql.type(Home)`
+    select o.id, o.name from members m join orgs o on o.id = m.org_id
+    where m.person_id = ${person} and o.closed_at is null and o.erasing_at is null order by m.created_at, o.id limit 100`)

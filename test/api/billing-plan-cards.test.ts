@@ -1,0 +1,67 @@
+import anyTest, {type TestFn} from 'ava'
+import {type Billing, openBilling, settleMoney} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {callsOf, frozen, openPayer, openWaiting, refused, waitsAt} from '../plan-changing.ts'
+
+/** A higher plan is paid for or does not happen. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+
+const up = {planKey: 'enterprise'}
+
+for (const waiting of ['N', 'D', 'C'] as const) {
+  test(`a card that is declined leaves all as it was, to the byte, while ${waiting} waits; a new card is asked anew`, async t => {
+    const {payment} = billing
+    const payer = await openWaiting(billing, waiting, {planKey: 'business'})
+    const card = payer.found().default_payment_method
+    const [before, charged, events] = [frozen(payer), payer.charged(), payment.all('event').length]
+    payment.setCard(card, 'insufficient_funds')
+    const {body} = await refused(t, payer.ask(up), 402, 'CARD_DECLINED')
+    t.is(body.balance.available, body.balance.included + body.balance.purchased - body.balance.reserved)
+    t.deepEqual(body.lift, [{by: 'payment'}])
+    t.regex(body.error, /portal/)
+    t.is(frozen(payer), before)
+    t.is(payer.charged(), charged)
+    t.is(payment.all('event').length, events)
+    t.deepEqual(
+      payment.all('invoice').filter(({customer, status}) => customer === payer.customer && status !== 'paid'),
+      [],
+    )
+    t.deepEqual(callsOf(billing), ['update'])
+    const declined = (await payer.changes()).at(-1)!
+    t.like(declined, {kind: 'now', state: 'declined', error: 'card_declined'})
+
+    payment.setCard(card, 'ok')
+    t.true((await ok(payer.ask(up), 200)).due.amount > 39_000)
+    t.is(waitsAt(payer), 'N')
+    t.not((await payer.changes()).at(-1)!.id, declined.id)
+    await settleMoney(t, billing)
+  })
+}
+
+test('a bank that wants to be asked by a person says no to us, and it is told what to do', async t => {
+  const {payment} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  const before = frozen(payer)
+  payment.setCard(payer.found().default_payment_method, 'authentication_required')
+  const {body} = await refused(t, payer.ask(up), 402, 'CARD_DECLINED')
+  t.regex(body.error, /The bank wants this payment confirmed.*portal/)
+  t.is(frozen(payer), before)
+  await settleMoney(t, billing)
+})
+
+test('an org whose card was taken away has none to be declined, which comes to the same', async t => {
+  const {stripe} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  await stripe.paymentMethods.detach(payer.found().default_payment_method)
+  t.is(payer.found().default_payment_method, null)
+  const before = frozen(payer)
+  await refused(t, payer.ask(up), 402, 'CARD_DECLINED')
+  t.is(frozen(payer), before)
+  t.like((await payer.changes()).at(-1), {kind: 'now', state: 'declined'})
+  t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel', 'no card is needed to go')
+  await settleMoney(t, billing)
+})

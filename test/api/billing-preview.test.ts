@@ -1,0 +1,157 @@
+import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {openSession} from '../../shared/people/session.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {callsOf, frozen, openPayer, openWaiting, type Payer, refused} from '../plan-changing.ts'
+
+/** A preview changes nothing, and holds the change to what it showed. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+test.afterEach.always(() => billing.payment.faults.clear())
+
+const up = {planKey: 'enterprise'}
+const look = (payer: Payer, body: object = up) => ok(payer.preview(body), 200)
+
+/** Refused, and nothing was sent, charged or written. */
+const stale = async (t: ExecutionContext, payer: Payer, body: object) => {
+  const [before, charged, changes] = [frozen(payer), payer.charged(), (await payer.changes()).length]
+  billing.payment.clearJournal()
+  await refused(t, payer.ask(body), 409, 'PREVIEW_STALE')
+  t.deepEqual([frozen(payer), payer.charged(), (await payer.changes()).length], [before, charged, changes])
+  t.deepEqual(callsOf(billing), [])
+}
+
+for (const [planKey, interval] of [
+  ['enterprise', 'month'],
+  ['business', 'year'],
+  ['enterprise', 'year'],
+] as const) {
+  test(`what ${planKey} by the ${interval} is shown to cost is what it costs, days later in the period too`, async t => {
+    const payer = await openPayer(billing, {planKey: 'business'})
+    await pass(billing, 11)
+    await payer.signIn()
+    const {stripe} = billing
+    const coupon = await stripe.coupons.create({percent_off: 20, duration: 'forever'})
+    await billing.payment.dashboard.addCoupon(payer.id, coupon.id)
+    const before = frozen(payer)
+    const shown = await look(payer, {planKey, interval})
+    t.is(frozen(payer), before)
+    t.is(shown.change, 'now')
+    t.true(shown.due.amount > 0)
+    const sum = shown.lines.reduce((total: number, {amount}: {amount: number}) => total + amount, 0)
+    t.true(sum > shown.due.amount, 'the coupon')
+    const charged = payer.charged()
+    const done = await ok(payer.ask({planKey, interval, previewToken: shown.previewToken}), 200)
+    t.is(payer.charged() - charged, shown.due.amount)
+    t.deepEqual(done.due, shown.due)
+    t.deepEqual([done.effectiveAt, done.next], [shown.effectiveAt, shown.next])
+    await settleMoney(t, billing)
+  })
+}
+
+test('of what waits it is shown from when, and what is charged then; nothing is due', async t => {
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const at = new Date(payer.found().items.data[0].current_period_end * 1000).toISOString()
+  const due = {amount: 0, currency: 'eur'}
+  const down = await look(payer, {planKey: 'team', interval: 'year'})
+  t.like(down, {change: 'at_renewal', effectiveAt: at, replaces: null, due, lines: [], next: {amount: 30_000, currency: 'eur', at}})
+  const done = await ok(payer.ask({planKey: 'team', interval: 'year', previewToken: down.previewToken}), 200)
+  t.deepEqual([done.effectiveAt, done.next], [at, down.next])
+  const end = await look(payer, {planKey: 'free'})
+  t.like(end, {change: 'cancel', effectiveAt: at, due, next: null})
+  t.is(end.replaces.planKey, 'team')
+  const back = await look(payer, {planKey: 'business'})
+  t.like(back, {change: 'now', due, next: {amount: 9000, currency: 'eur', at}})
+  await ok(payer.ask({planKey: 'business', previewToken: back.previewToken}), 200)
+  await settleMoney(t, billing)
+})
+
+test('half an hour: a second before it holds, a second after it does not', async t => {
+  const payer = await openPayer(billing, {planKey: 'business'})
+  await pass(billing, 1)
+  await payer.signIn()
+  const shown = await look(payer)
+  const lives = Date.parse(shown.expiresAt) - Date.parse(shown.effectiveAt)
+  t.is(lives, 1_800_000)
+  const {house, payment} = billing
+  const from = payment.now() * 1000 - Date.now()
+  const ahead = (seconds: number) => house.ahead(`${Math.round(from / 1000) + seconds} seconds`)
+  await ahead(1801)
+  await stale(t, payer, {...up, previewToken: shown.previewToken})
+  // The requests before this one took a moment of the half hour too.
+  await ahead(1790)
+  await ok(payer.ask({...up, previewToken: shown.previewToken}), 200)
+  await ahead(0)
+  await settleMoney(t, billing)
+})
+
+test('altered, another person’s, another org’s, or for another plan: stale', async t => {
+  const payer = await openPayer(billing, {planKey: 'team'})
+  const other = await openPayer(billing, {planKey: 'team'})
+  const {previewToken} = await look(payer)
+  const [head, body, signature] = previewToken.split('.')
+  const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
+  const cheaper = Buffer.from(JSON.stringify({...claims, due: 1})).toString('base64url')
+  for (const token of ['', 'x', `${head}.${cheaper}.${signature}`, `${head}.${body}.`, previewToken.slice(0, -2)])
+    await stale(t, payer, {...up, previewToken: token})
+  await stale(t, other, {...up, previewToken})
+  await stale(t, payer, {planKey: 'business', previewToken})
+  await stale(t, payer, {...up, interval: 'year', previewToken})
+
+  const {house} = billing
+  const {person} = await house.makeOrg({org: payer.org, role: 'admin'})
+  const session = await openSession(house.db, house.config, {person, org: payer.org, role: 'admin'})
+  const asked = house.as(session)('POST', `/orgs/${payer.org}/billing/plan`, {...up, previewToken})
+  await refused(t, asked, 409, 'PREVIEW_STALE')
+  t.is((await house.as(previewToken)('GET', '/auth/me')).status, 401, 'it is no session')
+  await refused(t, payer.ask({...up, previewToken: payer.token}), 409, 'PREVIEW_STALE')
+  await ok(payer.ask({...up, previewToken}), 200)
+  await settleMoney(t, billing)
+})
+
+test('what somebody changes in between makes it stale: staff, a coupon, the portal, credit, the renewal', async t => {
+  const {stripe, payment, prices} = billing
+  const edits: [string, (payer: Payer) => Promise<unknown>][] = [
+    ['a coupon', async ({id}) => payment.dashboard.addCoupon(id, (await stripe.coupons.create({percent_off: 5, duration: 'once'})).id)],
+    ['a price', ({id}) => payment.dashboard.changePrice(id, prices['team.month'])],
+    ['an end', ({id}) => payment.dashboard.cancelAtPeriodEnd(id)],
+    ['a credit', ({customer}) => stripe.customers.update(customer, {balance: -500})],
+    ['a pause', ({id}) => payment.dashboard.pause(id)],
+  ]
+  for (const [what, edit] of edits) {
+    const payer = await openPayer(billing, {planKey: 'business'})
+    const {previewToken} = await look(payer)
+    await edit(payer)
+    const {status, body} = await payer.ask({...up, previewToken})
+    t.is(body.code, what === 'a pause' ? 'STATUS_SUSPENDED' : 'PREVIEW_STALE', `${what}: ${status}`)
+  }
+  await settleMoney(t, billing)
+})
+
+test('across a renewal, and after another change, it is stale', async t => {
+  const {payment} = billing
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const end = payer.found().items.data[0].current_period_end
+  await payment.advanceTo(end - 60)
+  await pass(billing, 0)
+  await payer.signIn()
+  const before = await look(payer)
+  await payment.advanceTo(end + 60)
+  await stale(t, payer, {...up, previewToken: before.previewToken})
+  const again = await look(payer)
+  await ok(payer.ask({planKey: 'team'}), 200)
+  await stale(t, payer, {...up, previewToken: again.previewToken})
+  await settleMoney(t, billing)
+})
+
+test('a preview in the face of a provider that does not answer says so, and shows no amount', async t => {
+  const {payment} = billing
+  const payer = await openWaiting(billing, 'N', {planKey: 'business'})
+  payment.faults.add({path: '/v1/invoices/create_preview', times: 9, action: {type: 'status', status: 500}})
+  const {body} = await refused(t, payer.preview(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
+  t.is(body.due, undefined)
+  await settleMoney(t, billing)
+})

@@ -1,0 +1,182 @@
+import anyTest, {type TestFn} from 'ava'
+import fc from 'fast-check'
+import {z} from 'zod'
+import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
+import {switchOverage} from '../../../shared/billing/overage-switch.ts'
+import {reserveForRun, settleRows} from '../../../shared/entitlements/rows.ts'
+import {readStanding} from '../../../shared/entitlements/standing.ts'
+import {newId} from '../../../shared/ids.ts'
+import {sql} from '../../../sql/database.ts'
+import {insertHead} from '../../../sql/run-heads.ts'
+import {insertRun} from '../../../sql/runs.ts'
+import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../../billing.ts'
+import {until} from '../../until.ts'
+
+/** Rows beyond a plan: written down with the run's end, told to the meter once each, whatever fails on the way. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+test.afterEach.always(() => billing.payment.faults.clear())
+test.afterEach(t => settleMoney(t, billing))
+
+const shouldRetry = false
+const path = '/v1/billing/meter_events'
+
+/** An org whose period has 10 rows, with overage on, and what its runs write. */
+const openOverage = async ({interval = 'month' as 'month' | 'year', rowsLimit = 10} = {}) => {
+  const {house, payment} = billing
+  const {org} = await house.makeOrg()
+  const subscription = await seedSubscription(billing, {org, planKey: 'team', interval})
+  await switchOverage(house.tools, {org, via: 'session'}, {enabled: true})
+  // The provider's clock has whole seconds: its period may begin within one of now.
+  const {window} = await until(
+    () => readStanding(house.db, org),
+    ({anchor, now}) => anchor <= now,
+  )
+  await house.hot.query('insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4)', [
+    ...[org, window.startsAt, window.endsAt, rowsLimit],
+  ])
+  const write = (rows: number) =>
+    house.db.transaction(async tx => {
+      const runId = newId('run')
+      const no = await insertRun(tx, {id: runId, org, person: null, connector: null, importNo: null, declaredRows: rows})
+      await insertHead(tx, {run: no, rowsLimit: rows, limitBy: 'declaration'})
+      await reserveForRun(tx, await readStanding(tx, org), {runId, rows, fewer: false})
+      await tx.query(sql.unsafe`update run_heads set counted = ${rows} where run_no = ${no}`)
+      await settleRows(tx, runId)
+      return runId
+    })
+  const customer = subscription.customer as string
+  const Row = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), attempts: z.number()})
+  return {
+    ...{org, customer, subscription, write},
+    reports: () =>
+      house.db.any(sql.type(Row)`
+        select identifier, rows, sent_at is not null as sent, attempts from overage_reports where org_id = ${org} order by at, identifier`),
+    told: () => payment.world.store.all('~usage').filter(one => one.customer === customer) as {id: string; value?: number}[],
+    notices: async () =>
+      (await house.hot.query(`select about from notices where org_id = $1 and kind = 'usage.rows' order by notice_no`, [org])).rows.map(
+        ({about}) => about,
+      ),
+  }
+}
+
+const send = () => sendOverage(billing.house.tools, {most: 100})
+const rowsTold = (org: {told(): {value?: number}[]}) => org.told().reduce((sum, {value = 0}) => sum + value, 0)
+
+test('which of those in doubt come to a sum', t => {
+  const of = [7, 5, 5, 1].map((rows, n) => ({identifier: `r${n}`, rows}))
+  t.deepEqual(pickSum(of, 0), [])
+  t.deepEqual(pickSum(of, 18), ['r0', 'r1', 'r2', 'r3'])
+  t.deepEqual(pickSum(of, 10), ['r1', 'r2'])
+  t.deepEqual(pickSum(of, 6), ['r1', 'r3'])
+  t.is(pickSum(of, 4), null)
+  t.is(pickSum(of, -1), null)
+  t.is(pickSum([], 1), null)
+})
+
+test('rows beyond the plan’s are told to the meter once, and each mark of the period is said once', async t => {
+  const org = await openOverage()
+  await org.write(4)
+  t.deepEqual(await org.notices(), [])
+  await org.write(1)
+  await org.write(2)
+  const third = await org.write(4)
+  const fourth = await org.write(3)
+  t.deepEqual(await org.reports(), [
+    {identifier: `${third}:1`, rows: 1, sent: false, attempts: 0},
+    {identifier: `${fourth}:1`, rows: 3, sent: false, attempts: 0},
+  ])
+  t.deepEqual((await org.notices()).map(({percent, used, limit}: any) => [percent, used, limit]), [[50, 5, 10], [100, 11, 10]])
+  await Promise.all([send(), send()])
+  t.is(await send(), 0)
+  t.deepEqual(org.told().map(({id, value}) => [id, value]).toSorted(), [[`${third}:1`, 1], [`${fourth}:1`, 3]].toSorted())
+  t.true((await org.reports()).every(({sent}) => sent))
+})
+
+test('a yearly plan is billed its rows by the month', async t => {
+  const {stripe} = billing
+  const org = await openOverage({interval: 'year'})
+  await org.write(25)
+  await send()
+  await pass(billing, 31)
+  const invoices = (await stripe.invoices.list({customer: org.customer})).data
+  t.deepEqual(invoices.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other), [15, 30_000])
+})
+
+test('whatever fails on the way, each is counted once', async t => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.record({
+          action: fc.constantFrom(
+            {type: 'status', status: 500, when: 'after', shouldRetry} as const,
+            {type: 'status', status: 500, when: 'before', shouldRetry} as const,
+            {type: 'status', status: 502, when: 'after', body: 'bare', shouldRetry} as const,
+            {type: 'rateLimit'} as const,
+            {type: 'half'} as const,
+          ),
+          hours: fc.constantFrom(0, 1, 30),
+        }),
+        {minLength: 1, maxLength: 4},
+      ),
+      async faults => {
+        const org = await openOverage()
+        for (const rows of [15, 2, 2, 7]) await org.write(rows)
+        for (const {action, hours} of faults) {
+          billing.payment.faults.add({method: 'POST', path, action})
+          await send()
+          await pass(billing, hours / 24)
+        }
+        billing.payment.faults.clear()
+        for (let times = 0; times < 3; times++) {
+          await pass(billing, 0.1)
+          await send()
+        }
+        if ((await org.reports()).some(({sent}) => !sent)) throw new Error('One was not sent')
+        if (rowsTold(org) !== 16) throw new Error(`${rowsTold(org)} rows were told instead of 16`)
+      },
+    ),
+    {numRuns: 8},
+  )
+  await pass(billing, 1)
+  t.deepEqual(await reconcileOverage(billing.house.tools, {most: 1000}), [])
+})
+
+test('one that may have arrived long ago is looked for before it is told again', async t => {
+  const arrived = await openOverage()
+  const lost = await openOverage()
+  const [one, other] = [await arrived.write(13), await lost.write(14)]
+  billing.payment.faults.add({method: 'POST', path, action: {type: 'half'}})
+  await send()
+  billing.payment.faults.add({method: 'POST', path, action: {type: 'status', status: 500, when: 'before', shouldRetry}})
+  await send()
+  await pass(billing, 2)
+  billing.payment.clearJournal()
+  await send()
+  t.deepEqual([(await arrived.reports())[0]!.sent, (await lost.reports())[0]!.sent], [true, true])
+  t.deepEqual([arrived.told().map(({id}) => id), lost.told().map(({id}) => id)], [[`${one}:1`], [`${other}:1`]])
+  t.is(billing.payment.journal().filter(entry => entry.method === 'POST' && entry.path === path).length, 1)
+})
+
+test('what the meter took and did not count is found', async t => {
+  const org = await openOverage()
+  const run = await org.write(12)
+  await send()
+  await billing.stripe.billing.meterEventAdjustments.create({cancel: {identifier: `${run}:1`}, event_name: 'lading_rows', type: 'cancel'})
+  await pass(billing, 1)
+  t.deepEqual(await reconcileOverage(billing.house.tools, {most: 1000}), [{org: org.org, reported: 2, counted: 0}])
+})
+
+test('without overage nothing is written down, nor for an org that gets no bill', async t => {
+  const {house} = billing
+  const org = await openOverage()
+  await switchOverage(house.tools, {org: org.org, via: 'session'}, {enabled: false})
+  await t.throwsAsync(org.write(11), {message: /10 of the 10/})
+  await house.hot.query('update orgs set overage_enabled = true where id = $1', [org.org])
+  await house.hot.query('update billing_accounts set customer_id = null where org_id = $1', [org.org])
+  await org.write(11)
+  t.deepEqual(await org.reports(), [])
+})

@@ -1,0 +1,273 @@
+import anyTest, {type TestFn} from 'ava'
+import {clearTopupStop, settleTopup} from '../../../shared/billing/topup.ts'
+import {packsFor} from '../../../shared/billing/topup-trigger.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
+import {ok} from '../../importing.ts'
+import {openTopping} from '../../topping.ts'
+
+/** Cards are charged without anybody at the page: by the functions themselves, no worker beside. One provider: the tests take turns. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+test.afterEach.always(() => billing.payment.faults.clear())
+test.afterEach(t => settleMoney(t, billing))
+
+const charge = '/v1/payment_intents'
+/** The SDK does not try these again by itself. */
+const lost = {type: 'status', status: 500, when: 'after', shouldRetry: false} as const
+const undone = {type: 'status', status: 500, when: 'before', shouldRetry: false} as const
+
+test('whole packs: enough for the gap in one charge, and no more than there is room for', t => {
+  t.is(packsFor({gap: 1, room: 1000, each: 500}), 1)
+  t.is(packsFor({gap: 500, room: 1000, each: 500}), 1)
+  t.is(packsFor({gap: 501, room: 1000, each: 500}), 2)
+  t.is(packsFor({gap: 5001, room: 1000, each: 500}), 2)
+  t.is(packsFor({gap: 5001, room: 999, each: 500}), 1)
+  t.is(packsFor({gap: 5001, room: 499, each: 500}), 0)
+  t.is(packsFor({gap: 1, room: -1, each: 500}), 0)
+})
+
+test('who falls below the threshold is charged once, and has the credits', async t => {
+  const org = await openTopping(billing, {threshold: 600, monthlyCap: 1500})
+  t.deepEqual((await org.attempts()).map(({quantity, state}) => [quantity, state]), [[2, 'pending']], 'begun when it was enabled')
+  t.is((await org.jobs()).length, 1, 'with a job, in the same transaction')
+  await org.settle()
+  const [intent] = org.intents()
+  t.like(intent, {status: 'succeeded', amount: 2000, currency: 'eur', customer: org.customer, payment_method: org.card})
+  t.like(intent!.metadata, {app: 'lading', kind: 'autotopup', org_id: org.org})
+  t.like(await org.balance(), {included: 25, purchased: 1000, available: 1025})
+  t.like((await org.read()).month, {used: 1000, remaining: 500})
+  await org.spend(300)
+  t.is((await org.attempts()).length, 1, 'enough is left')
+  await org.spend(200)
+  t.like((await org.attempts())[1], {quantity: 1, credits: 500, state: 'pending'})
+  await org.settle()
+  t.like(await org.balance(), {available: 1025})
+  await org.spend(1000)
+  t.is((await org.attempts()).length, 2, 'the month has no room for another')
+  t.like((await org.read()).month, {used: 1500, remaining: 0})
+})
+
+test('the cap may be hit exactly; with one credit less room there is one pack less', async t => {
+  const exact = await openTopping(billing, {threshold: 5000, monthlyCap: 1000})
+  t.like(await exact.attempts(), [{quantity: 2, credits: 1000}])
+  const less = await openTopping(billing, {threshold: 5000, monthlyCap: 999})
+  t.like(await less.attempts(), [{quantity: 1, credits: 500}])
+  for (const org of [exact, less]) {
+    await org.settle()
+    await org.start()
+    t.is((await org.attempts()).length, 1)
+  }
+})
+
+test('200 who consume at once have one top-up made', async t => {
+  const org = await openTopping(billing, {packKey: 'credits_2500', threshold: 10, monthlyCap: 2500})
+  const done = await Promise.allSettled(Array.from({length: 200}, () => org.reserve(1)))
+  t.is(done.filter(({status}) => status === 'fulfilled').length, 25)
+  t.is((await org.attempts()).length, 1)
+  t.is((await org.jobs()).length, 1)
+  await org.settle()
+  t.like(await org.balance(), {available: 2500, reserved: 25})
+})
+
+test('asked twenty times at once, by whoever learns of it, it is charged once and given once', async t => {
+  const org = await openTopping(billing, {threshold: 30})
+  const [attempt] = await org.attempts()
+  const all = () => Promise.all(Array.from({length: 20}, () => settleTopup(billing.house.tools, {org: org.org, attempt: attempt!.id})))
+  await all()
+  t.true((await all()).every(state => state === 'succeeded'))
+  t.is(org.intents().length, 1)
+  t.like(await org.balance(), {purchased: 500})
+})
+
+test('a declined card: nothing can be paid later, it is switched off with a word, and nothing loops', async t => {
+  const org = await openTopping(billing)
+  billing.payment.setCard(org.card, 'insufficient_funds')
+  await org.spend(10)
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'declined'}])
+  t.is(org.intents()[0]!.status, 'canceled')
+  t.like(await org.read(), {enabled: false, stopped: {reason: 'card_declined'}, month: {used: 0}, underWay: null})
+  await org.spend(5)
+  await org.start()
+  t.is((await org.attempts()).length, 1)
+  t.deepEqual(await org.kinds(), ['billing.topup_stopped', 'usage.credits'])
+  t.false(await clearTopupStop(billing.house.tools, org.org), 'the card is the same')
+  billing.payment.setCard(org.card, 'ok')
+  t.false((await org.read()).enabled, 'a person says when')
+  t.like(await ok(org.ask(), 200), {enabled: true, stopped: null, underWay: {credits: 500, state: 'pending'}})
+  await org.settle()
+  t.like(await org.balance(), {purchased: 500})
+})
+
+test('a bank that wants each payment confirmed stops it too; another card goes on with it', async t => {
+  const {house, stripe} = billing
+  const org = await openTopping(billing)
+  billing.payment.setCard(org.card, 'authentication_required')
+  await org.spend(10)
+  await org.settle()
+  t.like(await org.read(), {enabled: false, stopped: {reason: 'authentication_required'}})
+  t.is(org.intents()[0]!.status, 'canceled')
+  const other = await stripe.paymentMethods.attach('pm_card_mastercard', {customer: org.customer})
+  const [subscription] = billing.payment.all('subscription').filter(({customer}) => customer === org.customer)
+  await stripe.subscriptions.update(subscription!.id, {default_payment_method: other.id})
+  await stripe.customers.update(org.customer, {invoice_settings: {default_payment_method: other.id}})
+  t.true(await clearTopupStop(house.tools, org.org))
+  t.false(await clearTopupStop(house.tools, org.org), 'once')
+  t.like(await org.read(), {enabled: true, stopped: null})
+  await org.start()
+  await org.settle()
+  t.like(org.intents().find(({status}) => status === 'succeeded'), {payment_method: other.id})
+  const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?limit=10`), 200)
+  const said = changes.filter(({subject}: {subject: string}) => subject.startsWith('topup')).map(({subject, via}: any) => [subject, via])
+  t.deepEqual(said, [['topup.resumed', 'payment'], ['topup.stopped', 'payment'], ['topup', 'session']])
+})
+
+test('an answer that is lost: it counts against the cap, and is found', async t => {
+  const org = await openTopping(billing)
+  billing.payment.faults.add({method: 'POST', path: charge, action: lost})
+  await org.spend(10)
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'unknown'}])
+  t.like((await org.read()).month, {used: 500})
+  await org.spend(10)
+  t.is((await org.attempts()).length, 1, 'one at a time')
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'succeeded'}])
+  t.is(org.intents().length, 1)
+})
+
+test('one that never arrived is asked for again under its key, and charged once', async t => {
+  const org = await openTopping(billing)
+  billing.payment.faults.add({method: 'POST', path: charge, times: 2, action: undone})
+  await org.spend(10)
+  await org.settle()
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'unknown'}])
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'succeeded'}])
+  const keys = billing.payment.journal().filter(({method, path}) => method === 'POST' && path === charge).slice(-3)
+  t.is(new Set(keys.map(({key}) => key)).size, 1)
+})
+
+test('a key the provider answers with its own failure is given up after a day, and counts no more', async t => {
+  const org = await openTopping(billing)
+  billing.payment.faults.add({method: 'POST', path: charge, action: {...undone, saved: true}})
+  await org.spend(10)
+  for (let times = 0; times < 3; times++) await org.settle()
+  t.like(await org.attempts(), [{state: 'unknown'}])
+  await pass(billing, 1.1)
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'failed'}])
+  t.like(await org.read(), {enabled: true, stopped: null, month: {used: 0}})
+  await org.start()
+  await org.settle()
+  t.like(await org.balance(), {purchased: 500})
+})
+
+test('a provider that is away leaves it as it is; one that is back is asked', async t => {
+  const org = await openTopping(billing)
+  await org.spend(10)
+  billing.payment.faults.add({path: '/v1/prices/*', action: undone})
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'pending'}])
+  billing.payment.faults.add({method: 'POST', path: charge, action: {type: 'rateLimit'}})
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'unknown'}])
+  billing.payment.faults.add({method: 'POST', path: charge, action: {type: 'half'}})
+  await org.settle()
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'succeeded'}])
+})
+
+test('a declined one that cannot be cancelled yet counts until it is', async t => {
+  const org = await openTopping(billing)
+  billing.payment.setCard(org.card, 'card_declined')
+  billing.payment.faults.add({method: 'POST', path: `${charge}/*/cancel`, action: undone})
+  await org.spend(10)
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'unknown'}])
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'declined'}])
+  t.is(org.intents()[0]!.status, 'canceled')
+})
+
+test('disabled means disabled: before the charge, and where nobody knows whether there was one', async t => {
+  const org = await openTopping(billing)
+  await org.spend(10)
+  const [first] = await org.attempts()
+  await ok(org.ask({enabled: false}), 200)
+  t.is(await settleTopup(billing.house.tools, {org: org.org, attempt: first!.id}), 'failed')
+  t.is(org.intents().length, 0)
+
+  await ok(org.ask(), 200)
+  billing.payment.faults.add({method: 'POST', path: charge, action: undone})
+  await org.settle()
+  await ok(org.ask({enabled: false}), 200)
+  await org.settle()
+  t.is((await org.attempts())[1]!.state, 'unknown')
+  t.is(org.intents().length, 0, 'not asked for again')
+  t.like((await org.read()).underWay, {state: 'unknown'})
+  await pass(billing, 1.1)
+  await org.settle()
+  t.like((await org.attempts())[1], {state: 'failed'})
+})
+
+test('a closed org, a lowered cap and a customer that is gone charge nothing', async t => {
+  const {house} = billing
+  const closed = await openTopping(billing, {threshold: 30})
+  await ok(house.as(house.adminToken)('POST', `/staff/orgs/${closed.org}/close`, {reason: 'A test'}), 200)
+  await closed.settle()
+  t.like(await closed.attempts(), [{state: 'failed'}])
+  await house.hot.query(`delete from pgboss.job where name = 'billing.end'`)
+
+  const lowered = await openTopping(billing, {threshold: 600, monthlyCap: 1000})
+  await house.hot.query('update billing_accounts set topup_monthly_cap = 999 where org_id = $1', [lowered.org])
+  await lowered.settle()
+  t.like(await lowered.attempts(), [{state: 'failed'}])
+
+  const gone = await openTopping(billing, {threshold: 30})
+  await house.hot.query('update billing_accounts set customer_id = null where org_id = $1', [gone.org])
+  await gone.settle()
+  t.like(await gone.attempts(), [{state: 'failed'}])
+  for (const {intents} of [closed, lowered, gone]) t.is(intents().length, 0)
+})
+
+test('a pack that is sold no more stops it, and is no fault of the card’s', async t => {
+  const {house, stripe, prices} = billing
+  const org = await openTopping(billing, {packKey: 'credits_10000', threshold: 30, monthlyCap: 10_000})
+  await stripe.prices.update(prices.credits_10000, {active: false})
+  await org.settle()
+  t.like(await org.attempts(), [{state: 'failed'}])
+  t.like(await org.read(), {enabled: false, stopped: {reason: 'pack_not_sold'}})
+  t.false(await clearTopupStop(house.tools, org.org))
+  await stripe.prices.update(prices.credits_10000, {active: true})
+  t.is(org.intents().length, 0)
+})
+
+test('the cap is a month’s: by the month it is charged in, and what nobody consumes begins with it', async t => {
+  const org = await openTopping(billing, {threshold: 100_000, monthlyCap: 1000})
+  await org.settle()
+  const [{month: first}] = (await org.attempts()) as unknown as [{month: string}]
+  t.is(first, new Date(billing.payment.now() * 1000).toISOString().slice(0, 7))
+  await org.start()
+  t.is((await org.attempts()).length, 1)
+  await pass(billing, daysToNextMonth())
+  await org.start()
+  const second = (await org.attempts())[1]!
+  t.not(second.month, first)
+  await pass(billing, daysToNextMonth())
+  await org.settle()
+  const charged = (await org.attempts())[1]!
+  t.like(charged, {state: 'succeeded', credits: 1000})
+  t.is(charged.month, new Date(billing.payment.now() * 1000).toISOString().slice(0, 7), 'not the one it was thought of in')
+  await org.start()
+  t.is((await org.attempts()).length, 2)
+})
+
+const daysToNextMonth = () => {
+  const now = new Date(billing.payment.now() * 1000)
+  return (Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1, 1) - now.getTime()) / 86_400_000
+}

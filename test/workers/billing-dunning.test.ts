@@ -1,0 +1,100 @@
+import test from 'ava'
+import {openBilling, pass, seedSubscription, settleMoney, subscribe} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {historyOf, noticesOf, planOf, untilApplied} from '../telling.ts'
+import {until} from '../until.ts'
+
+test('a renewal that cannot be paid leads from past due to suspended, and back once it is paid; what staff suspended stays so', async t => {
+  t.timeout(60_000)
+  const billing = await openBilling(t)
+  const {house, payment, stripe} = billing
+  const {org, token} = await house.makeOrg()
+  const {card} = (await subscribe(billing, {org, token, planKey: 'team'}))!
+  const mine = async () => (await ok(house.as(token)('GET', '/entitlements/me'), 200)) as {status: string; period: {start: string}}
+  const first = await mine()
+  payment.setCard(card!, 'insufficient_funds')
+  await pass(billing, 32)
+  await until(
+    () => planOf(house, org),
+    ({status}) => status === 'past_due',
+  )
+  await untilApplied(house)
+  t.true((await noticesOf(house, org)).includes('billing.payment_failed'))
+  t.is((await mine()).status, 'past_due')
+
+  const staff = house.as(house.adminToken)
+  await ok(staff('POST', `/staff/orgs/${org}/suspend`, {reason: 'A test'}), 200)
+  await pass(billing, 16)
+  await until(
+    () => planOf(house, org),
+    ({subscription}) => subscription === 'unpaid',
+  )
+  await untilApplied(house)
+  const notices = (await noticesOf(house, org)).filter(kind => kind === 'billing.payment_failed')
+  const tries = payment.all('invoice').find(({status}) => status === 'open')!.attempt_count
+  t.true(notices.length >= tries && tries === 4, `${notices.length} notices of ${tries} tries`)
+
+  payment.setCard(card!, 'ok')
+  for (const {id} of payment.all('invoice').filter(({status}) => status === 'open')) await stripe.invoices.pay(id)
+  await payment.settle()
+  await until(
+    () => planOf(house, org),
+    ({subscription}) => subscription === 'active',
+  )
+  await untilApplied(house)
+  t.is((await mine()).status, 'suspended', 'by staff, which no payment lifts')
+  await ok(staff('POST', `/staff/orgs/${org}/unsuspend`, {reason: 'A test'}), 200)
+  const last = await mine()
+  t.is(last.status, 'active')
+  t.true(last.period.start > first.period.start)
+  t.deepEqual(await historyOf(house, org), ['plan.changed', 'plan.status', 'plan.status', 'plan.status'])
+  await settleMoney(t, billing)
+})
+
+test('where the account ends what was never paid, the org is on the free plan at the end, and its credits bought stay', async t => {
+  t.timeout(60_000)
+  const billing = await openBilling(t)
+  const {house, payment} = billing
+  payment.setSettings({afterRetries: 'cancel'})
+  const {org, token} = await house.makeOrg()
+  const {default_payment_method: card} = await seedSubscription(billing, {org, planKey: 'business', interval: 'month'})
+  await until(
+    () => planOf(house, org),
+    ({plan}) => plan === 'business.1',
+  )
+  payment.setCard(card as string, 'card_declined')
+  await pass(billing, 48)
+  await until(
+    () => planOf(house, org),
+    ({plan}) => plan === 'free.2',
+  )
+  await untilApplied(house)
+  t.like(await planOf(house, org), {status: 'active', subscription: 'canceled'})
+  t.is((await ok(house.as(token)('GET', '/entitlements/me'), 200)).status, 'active')
+  await settleMoney(t, billing)
+})
+
+test('a renewal begins a period by itself: rows and included credits are there once, whatever is told of it', async t => {
+  t.timeout(60_000)
+  const billing = await openBilling(t)
+  const {house, payment} = billing
+  const {org, token} = await house.makeOrg()
+  await subscribe(billing, {org, token, planKey: 'team'})
+  const me = async () => ok(house.as(token)('GET', '/entitlements/me'), 200)
+  const before = await me()
+  payment.traffic.shuffle(true)
+  for (const type of ['invoice.paid', 'customer.subscription.updated'])
+    payment.traffic.add({type, times: 5, action: 'duplicate-with-new-id'})
+  await pass(billing, 32)
+  await untilApplied(house)
+  const after = await me()
+  t.is(after.period.start, before.period.end)
+  t.is(after.credits.included, before.limits.aiCredits)
+  const {rows} = await house.hot.query(
+    `select ref from credit_grants where org_id = $1 and ref like 'period:%' and expires_at > lading_now()`,
+    [org],
+  )
+  t.is(rows.length, 1)
+  t.deepEqual(await historyOf(house, org), ['plan.changed'])
+  await settleMoney(t, billing)
+})

@@ -1,0 +1,74 @@
+import test from 'ava'
+import type {Billing} from '../billing.ts'
+import {openBilling, seedSubscription, settleMoney} from '../billing.ts'
+import type {Thing} from '../simulators/payment/store.ts'
+import {historyOf, planOf, statusOf, tell} from '../telling.ts'
+import {until} from '../until.ts'
+
+const names = ['created', 'upgraded', 'cancelled', 'paid', 'deleted'] as const
+type Name = (typeof names)[number]
+
+const ordersOf = <T>(all: readonly T[]): T[][] =>
+  all.length < 2 ? [[...all]] : all.flatMap((one, at) => ordersOf(all.toSpliced(at, 1)).map(rest => [one, ...rest]))
+
+/** A subscription that was begun, raised and is to end; what was told of it meanwhile, and by whom it is ended. */
+const live = async (billing: Billing, org: string) => {
+  const {payment, stripe, prices} = billing
+  const {id, items} = await seedSubscription(billing, {org, planKey: 'team'})
+  await stripe.subscriptions.update(id, {
+    items: [{id: items.data[0]!.id, price: prices['business.month']}],
+    proration_behavior: 'always_invoice',
+  })
+  await stripe.subscriptions.update(id, {cancel_at_period_end: true})
+  const told = (type: string, isIt: (event: Thing) => boolean = () => true) =>
+    payment.all('event').find(event => event.type === type && subscriptionOf(event.data.object) === id && isIt(event))
+  const was = (name: string) => (event: Thing) => name in event.data.previous_attributes
+  return {
+    id,
+    created: told('customer.subscription.created')!,
+    upgraded: told('customer.subscription.updated', was('items'))!,
+    cancelled: told('customer.subscription.updated', was('cancel_at_period_end'))!,
+    paid: told('invoice.paid')!,
+    end: async () => {
+      await payment.dashboard.cancelNow(id)
+      return told('customer.subscription.deleted')!
+    },
+  }
+}
+
+const subscriptionOf = (thing: Thing) => (thing.object === 'subscription' ? thing.id : thing.parent?.subscription_details?.subscription)
+
+test('in each of the 120 orders that five events of a subscription can come in, the org ends as the provider has it', async t => {
+  t.timeout(120_000)
+  const billing = await openBilling(t, {webhook: false})
+  const {house} = billing
+  const orders = ordersOf(names)
+  t.is(orders.length, 120)
+  const goThrough = async (order: Name[]) => {
+    const {org} = await house.makeOrg()
+    const life = await live(billing, org)
+    for (const [at, name] of order.entries()) {
+      const isOver = order.indexOf('deleted') <= at
+      const event = name === 'deleted' ? await life.end() : life[name]
+      t.truthy(event, name)
+      t.is((await tell(house, JSON.stringify(event))).status, 200)
+      await until(
+        () => statusOf(house, event.id),
+        status => status === 'processed' || status === 'ignored',
+      )
+      const first = order[0] === 'deleted'
+      const expected = isOver
+        ? {plan: 'free.2', status: 'active', subscription: first ? null : 'canceled'}
+        : {plan: 'business.1', status: 'active', subscription: 'active', isEnding: true}
+      t.like(await planOf(house, org), expected, `${order} after ${name}`)
+    }
+    const changes = order[0] === 'deleted' ? [] : ['plan.pending', 'plan.changed', 'plan.changed']
+    t.deepEqual(await historyOf(house, org), changes, order.join())
+  }
+  const left = [...orders]
+  const goOn = async () => {
+    for (let order = left.pop(); order; order = left.pop()) await goThrough(order)
+  }
+  await Promise.all(Array.from({length: 12}, goOn))
+  await settleMoney(t, billing)
+})
