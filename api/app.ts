@@ -14,6 +14,7 @@ import {observe} from './observe.ts'
 import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
+import ai from './routes/ai.ts'
 import billingCheckout from './routes/billing-checkout.ts'
 import billingPlan from './routes/billing-plan.ts'
 import billingSummary from './routes/billing-summary.ts'
@@ -33,6 +34,7 @@ import imports from './routes/imports.ts'
 import invitations from './routes/invitations.ts'
 import jobs from './routes/jobs.ts'
 import libraries from './routes/libraries.ts'
+import mcp from './routes/mcp.ts'
 import members from './routes/members.ts'
 import modules from './routes/modules.ts'
 import notices from './routes/notices.ts'
@@ -73,6 +75,7 @@ export const routes: Route[] = [
   ...tokens,
   ...oauth,
   ...grants,
+  ...mcp,
   ...jobs,
   ...connectors,
   ...credits,
@@ -111,6 +114,7 @@ export const routes: Route[] = [
   ...billingSummary,
   ...billingTopup,
   ...billingWebhook,
+  ...ai,
 ]
 
 type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]}
@@ -143,6 +147,8 @@ const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware 
   const isQuietGet = route.method !== 'get' || effectOf(route) === 'read'
   return async ctx => {
     ctx.state.route = route.path
+    ctx.state.challenge = route.challenge?.(tools.config)
+    route.guard?.(tools.config, ctx.headers)
     if (ctx.method === 'HEAD' && !isQuietGet) throw methodNotAllowed(ctx, ['GET'])
     const caller = 'public' in access ? null : await admit(tools, {access, effect: effectOf(route)}, ctx)
     const input = {

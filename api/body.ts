@@ -74,7 +74,7 @@ const parse = (bytes: Buffer): unknown => {
 }
 
 /** Refuses what would hurt further in: endless nesting, `__proto__`, and text that Postgres cannot hold (NUL, half a surrogate pair). */
-const assertPlain = (json: unknown) => {
+export const assertPlain = (json: unknown): void => {
   let level: unknown[] = [json]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > deepest) throw new Refusal('BAD_JSON', `The body is nested deeper than ${deepest} levels`)

@@ -3,8 +3,9 @@ import type {Config} from '../shared/config.ts'
 import {listOrigins} from '../shared/people/origins.ts'
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-const ACCEPTED = 'Authorization, Content-Type, If-Match, If-None-Match, Prefer, X-Request-Id'
-const EXPOSED = 'Content-Disposition, ETag, Location, Preference-Applied, Retry-After, X-Request-Id'
+const ACCEPTED =
+  'Authorization, Content-Type, If-Match, If-None-Match, Prefer, X-Request-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id'
+const EXPOSED = 'Content-Disposition, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id'
 const rememberSeconds = '600'
 
 /**

@@ -16,6 +16,7 @@ export const envelope =
     } catch (error) {
       if (ctx.res.headersSent) throw error
       const {status, body, headers = {}} = describe(error, ctx.state.request)
+      if (status === 401) ctx.set('www-authenticate', ctx.state.challenge ?? 'Bearer')
       if (status >= 500 && !(error instanceof Refusal && !error.cause))
         log.error({err: error, request: ctx.state.request}, 'request failed')
       ctx.state.code = 'code' in body ? body.code : undefined
@@ -26,8 +27,7 @@ export const envelope =
   }
 
 const describe = (error: unknown, request: string): Envelope => {
-  if (error instanceof Refusal)
-    return {status: error.status, body: error.envelope, headers: {...challenge(error), ...retryAfter(error.extra.retryAfterMs)}}
+  if (error instanceof Refusal) return {status: error.status, body: error.envelope, headers: retryAfter(error.extra.retryAfterMs)}
   if (error instanceof CrmError) return describeCrm(error)
   if (isOutage(error))
     return {...describe(new Refusal('UNAVAILABLE', 'The database cannot be reached just now'), request), headers: retryAfter(5000)}
@@ -47,5 +47,3 @@ const describeCrm = ({message, crm, renews, extra}: CrmError): Envelope => {
 
 const retryAfter = (ms: unknown): Record<string, string> =>
   typeof ms === 'number' ? {'retry-after': String(Math.max(1, Math.ceil(ms / 1000)))} : {}
-
-const challenge = ({status}: Refusal): Record<string, string> => (status === 401 ? {'www-authenticate': 'Bearer'} : {})

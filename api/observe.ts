@@ -4,7 +4,7 @@ import {newId} from '../shared/ids.ts'
 import type {Log} from '../shared/log.ts'
 
 /** What the middlewares leave for each other, and for the log line. `route` is the pattern: a path may hold a customer's value. */
-export type State = {request: string; route?: string; caller?: {via: string; org?: string | null}; code?: string}
+export type State = {request: string; route?: string; caller?: {via: string; org?: string | null}; code?: string; challenge?: string}
 
 const lingerMs = 10_000
 

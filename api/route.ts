@@ -64,6 +64,10 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   /** How large JSON or bytes may be, where a mebibyte is too little. */
   mostBytes?: number
   status?: number
+  /** Looked at before the bearer is: throws a refusal. */
+  guard?(config: Config, headers: IncomingHttpHeaders): void
+  /** What a 401 asks for, where it is more than a bearer. */
+  challenge?(config: Config): string
   handle(input: Input<A, P, Q, B>): Promise<object> | object
 }
 

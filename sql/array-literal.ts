@@ -8,9 +8,9 @@ export const columnLiteral = <Row, Name extends keyof Row>(rows: readonly Row[],
   literal(rows.length, at => rows[at]![name] as Element)
 
 const literal = (length: number, elementAt: (at: number) => Element) => {
-  let text = '{'
-  for (let at = 0; at < length; at++) text += at === 0 ? write(elementAt(at)) : `,${write(elementAt(at))}`
-  return `${text}}`
+  const elements: string[] = []
+  for (let at = 0; at < length; at++) elements.push(write(elementAt(at)))
+  return `{${elements.join()}}`
 }
 
 const write = (element: Element) => {

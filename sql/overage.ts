@@ -25,13 +25,15 @@ const Report = z.object({
   price: z.string().nullable(),
   rows: z.number(),
   at: z.string(),
-  attempts: z.number(),
   ageHours: z.number(),
+  /** Since it was first told; null where it was not. */
+  triedHours: z.number().nullable(),
 })
 export type Report = z.output<typeof Report>
 
-const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, rows, at, attempts,
-  (extract(epoch from lading_now() - at) / 3600)::float8 as "ageHours"`
+const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, rows, at,
+  (extract(epoch from lading_now() - at) / 3600)::float8 as "ageHours",
+  (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
 
@@ -44,18 +46,26 @@ export const listUnsent = (db: Db, limit: number) =>
 
 /** Written before the provider is told: it may have been, from here on. */
 export const countAttempt = (db: Db, identifier: string) =>
-  db.query(sql.type(Empty)`update overage_reports set attempts = attempts + 1 where identifier = ${identifier}`)
+  db.query(
+    sql.type(
+      Empty,
+    )`update overage_reports set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, lading_now()) where identifier = ${identifier}`,
+  )
 
 export const setSent = (db: Db, identifiers: readonly string[]) =>
   db.query(sql.type(Empty)`
     update overage_reports set sent_at = lading_now() where identifier = any(${sql.array([...identifiers], 'text')}) and sent_at is null`)
 
-const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), tried: z.boolean()})
+const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), tried: z.boolean(), fresh: z.boolean()})
 
-/** All of the org's in that minute. */
-export const listOfMinute = (db: Db, {org, at}: {org: string; at: string}) =>
+/** All of the org's in that minute. `fresh`: confirmed within the hour, so that it need not be counted yet, or told within a day and
+ * not confirmed, so that it is told again. */
+export const listOfMinute = (db: Db, {org, at, hours}: {org: string; at: string; hours: number}) =>
   db.any(sql.type(InMinute)`
-    select identifier, rows, sent_at is not null as sent, attempts > 0 as tried from overage_reports
+    select identifier, rows, sent_at is not null as sent, attempts > 0 as tried,
+      coalesce(case when sent_at is null then first_tried_at > lading_now() - make_interval(hours => ${hours})
+        else sent_at > lading_now() - interval '1 hour' end, false) as fresh
+    from overage_reports
     where org_id = ${org} and at >= date_trunc('minute', ${at}::timestamptz) and at < date_trunc('minute', ${at}::timestamptz) + interval '1 minute'
     order by rows desc, identifier`)
 

@@ -32,6 +32,7 @@ export const rows: Record<string, Row> = {
   'POST /oauth/register': everybody,
   'POST /oauth/token': everybody,
   'POST /oauth/revoke': everybody,
+  'POST /mcp': read('operator'),
   'GET /auth/grants': {who: 'operator', effect: 'read', person: true},
   'DELETE /auth/grants/:id': {who: 'operator', effect: 'write', person: true},
   'GET /auth/me': {who: 'operator', effect: 'read', anyOrg: true},
@@ -159,6 +160,11 @@ export const rows: Record<string, Row> = {
   'DELETE /orgs/:org/templates/:id/schedules/:schedule': write('builder'),
   'POST /orgs/:org/templates/:id/schedules/:schedule/run': write('builder'),
   'GET /orgs/:org/templates/:id/schedules/:schedule/firings': read('builder'),
+
+  'POST /ai/auto-map': write('operator'),
+  'POST /ai/formula': write('operator'),
+  'GET /ai/usage': read('operator'),
+  'GET /ai/admin/usage': staff,
 
   'GET /staff/people': staff,
   'GET /staff/people/search': staff,

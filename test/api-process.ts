@@ -16,7 +16,9 @@ export type ApiProcess = {
 /** The API as an operator starts it: `node api/server.ts`, with these variables and no others. */
 export const startApiProcess = async (environment: Record<string, string>): Promise<ApiProcess> => {
   const child = spawn(process.execPath, ['api/server.ts'], {cwd: root, env: {PORT: '0', ...environment}, stdio: ['ignore', 'pipe', 'pipe']})
-  process.once('exit', () => child.kill('SIGKILL'))
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
   const output = collect(child)
   const exit = once(child, 'exit').then(([code]) => code as number | null)
   const hears = (text: string) => until(output, seen => seen.includes(text) || child.exitCode !== null)

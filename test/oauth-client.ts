@@ -13,7 +13,11 @@ type Place = Pick<World, 'as' | 'url'>
 type Bent = Record<string, string | undefined>
 
 export const register = async ({as}: Place, more: object = {}): Promise<string> => {
-  const {status, body, text} = await as(null)('POST', '/oauth/register', {client_name: 'Test Client', redirect_uris: [redirectUri], ...more})
+  const {status, body, text} = await as(null)('POST', '/oauth/register', {
+    client_name: 'Test Client',
+    redirect_uris: [redirectUri],
+    ...more,
+  })
   if (status !== 201) throw new Error(`Not registered: ${status} ${text}`)
   return body.client_id
 }

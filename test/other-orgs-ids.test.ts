@@ -218,6 +218,12 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['connections in a registry', id => ['PUT', `/orgs/${mine.org}/config/registry`, registryOver(id)], 'connector'],
   ['connections in a bundle', id => ['POST', `/orgs/${mine.org}/config/bundle`, {registry: registryOver(id)}], 'connector'],
   ['endpoint of the notices', id => ['PUT', `/orgs/${mine.org}/notices`, {endpoints: [id]}], 'webhooks'],
+  ['connectorId of a mapping', id => ['POST', '/ai/auto-map', {connectorId: id, modules: ['Leads'], columns: ['Name']}], 'connector'],
+  [
+    'connectorId of a formula',
+    id => ['POST', '/ai/formula', {connectorId: id, module: 'Leads', field: 'Email', question: 'How?', columns: ['Name']}],
+    'connector',
+  ],
   ['orgId of a tie to production', id => ['PUT', `/orgs/${mine.org}/production`, {orgId: id}], 'org'],
 ]
 const registryOver = (connectorId: string) => ({

@@ -1,6 +1,6 @@
 import {z} from 'zod'
-import {describeTopup} from '../shared/billing/topup-settings.ts'
 import {settleTopups} from '../shared/billing/topup.ts'
+import {describeTopup} from '../shared/billing/topup-settings.ts'
 import {startTopups} from '../shared/billing/topup-trigger.ts'
 import {holdCurrent} from '../shared/credits/balance.ts'
 import {releaseCredits, reserveCredits, settleCredits} from '../shared/credits/reserve.ts'

@@ -4,17 +4,18 @@ import type {Config} from '../config.ts'
 import {type Balance, holdCurrent} from '../credits/balance.ts'
 import {releaseCredits, reserveCredits, settleCredits} from '../credits/reserve.ts'
 import {newId} from '../ids.ts'
-import type {Usage} from './model.ts'
+import type {Queue} from '../queue.ts'
+import {nothing, type Usage} from './model.ts'
 import {ModelFailure} from './model-failure.ts'
 
 /**
  * Credits for a thousand tokens, read and written. What is written is dearer at every provider. A request costs whole credits, one at least, so
- * that mapping a file's odd columns comes to one to three, a formula to one or two.
+ * that mapping a file's odd columns comes to one to four, a formula to one or two.
  */
 export const PRICES: Record<AiFeature, {input: number; output: number}> = {
-  auto_map: {input: 0.5, output: 2},
-  formula: {input: 0.5, output: 2},
-  chat: {input: 0.5, output: 2},
+  auto_map: {input: 0.25, output: 1},
+  formula: {input: 0.25, output: 1},
+  chat: {input: 0.25, output: 1},
 }
 
 /** Nothing read and nothing written costs nothing. */
@@ -31,7 +32,7 @@ type Held = {
   /** The caller's. An abort costs what `spent` was told. */
   signal: AbortSignal
 }
-type Tools = {db: Pool; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>}
+type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>}
 
 /** `keep` is called in the transaction that settles: what is written there is there if and only if it was paid for. */
 type Done<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unknown>}
@@ -48,23 +49,23 @@ export const withCredits = async <T>(
   held: Held,
   work: (spent: (usage: Usage) => void) => Promise<Done<T>>,
 ): Promise<Charged<T>> => {
-  const {db} = tools
+  const {db, queue} = tools
   const {org, feature} = held
   const ref = newId('aiu')
   await db.transaction(tx =>
-    reserveCredits(tx, {org, feature, amount: Math.max(1, priceOf(feature, held.hold)), ref, seconds: longest(tools)}),
+    reserveCredits(tx, queue, {org, feature, amount: Math.max(1, priceOf(feature, held.hold)), ref, seconds: longest(tools)}),
   )
-  let seen: Usage = {inputTokens: 0, outputTokens: 0}
+  let seen = nothing
   const done = await work(usage => {
     seen = usage
   }).catch(async error => {
-    await end(db, held, ref, {error, seen})
+    await end(tools, held, ref, {error, seen})
     throw error
   })
   const {value, usage, keep} = done
   return db.transaction(async tx => {
     await keep?.(tx)
-    const {spent: credits, balance} = await settle(tx, held, ref, {usage, credits: priceOf(feature, usage), failed: false})
+    const {spent: credits, balance} = await settle(tx, queue, held, ref, {usage, credits: priceOf(feature, usage), failed: false})
     return {value, usage, credits, balance}
   })
 }
@@ -75,18 +76,24 @@ const longest = ({config}: Tools) => Math.ceil(config.MODEL_TIMEOUT_SECONDS * 5)
 type Settled = {usage: Usage; credits: number; failed: boolean}
 
 /** Without anything to charge it is given back whole. */
-const settle = async (tx: Tx, {org, feature}: Held, ref: string, {usage, credits, failed}: Settled) => {
+const settle = async (tx: Tx, queue: Queue, {org, feature}: Held, ref: string, {usage, credits, failed}: Settled) => {
   const ended =
-    credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, {org, ref, amount: credits})
+    credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, queue, {org, ref, amount: credits})
   const {standing} = await holdCurrent(tx, org)
   await addAiUsage(tx, {org, periodStart: standing.window.startsAt, feature, failed, ...usage, credits: ended.spent})
   return ended
 }
 
 /** What its caller broke off costs what had come by then, which the provider charges for; what failed costs nothing. Both are counted. */
-const end = (db: Pool, held: Held, ref: string, {error, seen}: {error: unknown; seen: Usage}) => {
+const end = ({db, queue}: Tools, held: Held, ref: string, {error, seen}: {error: unknown; seen: Usage}) => {
   const isBrokenOff = held.signal.aborted
-  const usage = error instanceof ModelFailure && !isBrokenOff ? error.usage : seen
+  const usage = error instanceof ModelFailure && !isBrokenOff ? larger(error.usage, seen) : seen
   const credits = isBrokenOff ? priceOf(held.feature, usage) : 0
-  return db.transaction(tx => settle(tx, held, ref, {usage, credits, failed: true}))
+  return db.transaction(tx => settle(tx, queue, held, ref, {usage, credits, failed: true}))
 }
+
+/** A failure tells all it came to, or its own part alone. */
+const larger = (one: Usage, other: Usage): Usage => ({
+  inputTokens: Math.max(one.inputTokens, other.inputTokens),
+  outputTokens: Math.max(one.outputTokens, other.outputTokens),
+})

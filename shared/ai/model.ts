@@ -6,6 +6,8 @@ import {ModelFailure, modelNotConfigured} from './model-failure.ts'
 /** As the provider counts, and will charge. Estimated at four characters a token where it does not say, or was not heard to the end. */
 export type Usage = {inputTokens: number; outputTokens: number}
 
+export const nothing: Usage = {inputTokens: 0, outputTokens: 0}
+
 export type Turn = {role: 'user' | 'assistant'; text: string}
 
 /** What `run` answers is sent to the model as it is. What it throws is not: the model is told that the tool failed, and nothing else. */
@@ -204,7 +206,7 @@ const counting = (begun: number, spent: (usage: Usage) => void) => {
   let known = nothing
   let open = nothing
   let characters = 0
-  const total = () => add(known, open)
+  const total = () => addUsage(known, open)
   const told = () => spent(total())
   return {
     total,
@@ -222,7 +224,7 @@ const counting = (begun: number, spent: (usage: Usage) => void) => {
       begun += tokensIn(text)
     },
     step(reported: Reported) {
-      known = add(known, usageOf(reported, open))
+      known = addUsage(known, usageOf(reported, open))
       begun += open.outputTokens
       characters = 0
       open = nothing
@@ -231,10 +233,9 @@ const counting = (begun: number, spent: (usage: Usage) => void) => {
   }
 }
 
-const nothing: Usage = {inputTokens: 0, outputTokens: 0}
 type Reported = {[N in keyof Usage]?: number | undefined}
 
-const add = (one: Usage, other: Usage): Usage => ({
+export const addUsage = (one: Usage, other: Usage): Usage => ({
   inputTokens: one.inputTokens + other.inputTokens,
   outputTokens: one.outputTokens + other.outputTokens,
 })

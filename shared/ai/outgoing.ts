@@ -112,7 +112,8 @@ const folded = (text: string) =>
     .toLowerCase()
     .trim()
 
-const sentOf = (policy: AiSamplePolicy, columns: Outgoing[]): Sent => {
+/** Of some of what `maskSamples` answered. */
+export const sentOf = (policy: AiSamplePolicy, columns: readonly Outgoing[]): Sent => {
   const sent = columns.filter(({samples}) => samples.length > 0)
   if (sent.length === 0) return 'none'
   if (sent.every(({personal}) => personal)) return 'masked'

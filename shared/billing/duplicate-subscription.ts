@@ -3,7 +3,6 @@ import type {Checkout} from '../../sql/checkouts.ts'
 import type {Pool} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import type {Log} from '../log.ts'
-import {announce} from '../notices/announce.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {idOf, isOver, type ReadSubscription, readSubscription} from './subscription.ts'
@@ -12,7 +11,7 @@ type Tools = {db: Pool; payment: PaymentProvider; log: Log}
 
 /**
  * A plan that was bought while the org had another one, which our own pages do not let happen: it ends at once, and what was paid for it is
- * given back. Answers whether it was one. Each step is harmless to repeat. One that was over when the other began is none.
+ * given back; its event is what people are told of it by. Answers whether it was one. Each step is harmless to repeat. One that was over when the other began is none.
  */
 export const endSecondSubscription = async (tools: Tools, {row, read}: {row: Checkout; read: ReadSubscription}): Promise<boolean> => {
   const {id, org} = row
@@ -22,9 +21,7 @@ export const endSecondSubscription = async (tools: Tools, {row, read}: {row: Che
   if (!first || isOver(first) || (first.periodStartsAt ?? '') > (read.periodStartsAt ?? '')) return false
   tools.log.error({org, checkout: id, first: first.id, second: read.id}, 'a second subscription was bought: it is ended and paid back')
   const ended = isOver(read) ? null : await cancel(tools, id, read.id)
-  const refund = await payBack(tools, id, ended ?? (await readLatest(tools, read.id)))
-  const about = {subscription: read.id, amount: refund?.amount ?? 0, currency: refund?.currency ?? null, reason: 'second_subscription'}
-  await tools.db.transaction(tx => announce(tx, {org, kind: 'billing.refunded', schedule: null, about}))
+  await payBack(tools, id, ended ?? (await readLatest(tools, read.id)))
   return true
 }
 

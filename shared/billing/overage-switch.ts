@@ -1,5 +1,5 @@
-import type {Pool} from '../../sql/database.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import type {Pool} from '../../sql/database.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {setOverage} from '../../sql/overage.ts'
 import {listPlans} from '../../sql/plans.ts'

@@ -38,14 +38,15 @@ type Meters = (price: string) => Promise<Meter | null>
 
 const sendReport = async (tools: Tools, report: Report, meters: Meters): Promise<boolean> => {
   const {db, log} = tools
-  const {identifier, price, attempts, ageHours, org} = report
+  const {identifier, price, ageHours, triedHours, org} = report
   const meter = price === null ? null : await meters(price)
   if (meter === null || ageHours > takenForHours) {
     log.error({org, identifier, price, ageHours}, 'rows beyond a plan cannot be billed')
     await countAttempt(db, identifier)
     return false
   }
-  if (attempts > 0 && ageHours >= sameForHours && (await hasArrived(tools, report, meter))) return true
+  const arrived = triedHours !== null && triedHours >= sameForHours ? await hasArrived(tools, report, meter) : false
+  if (arrived !== false) return arrived === true
   await countAttempt(db, identifier)
   await tellMeter(tools, report, meter)
   await setSent(db, [identifier])
@@ -71,18 +72,22 @@ const tellMeter = ({payment}: Tools, {identifier, customer, rows, at}: Report, {
 
 /** Told under this identifier before: that is what was wanted. */
 const isThereAlready = (error: unknown) =>
-  error instanceof PaymentFailure && error.kind === 'refused' && (error.code === 'duplicate_meter_event' || /already exists/.test(error.message))
+  error instanceof PaymentFailure &&
+  error.kind === 'refused' &&
+  (error.code === 'duplicate_meter_event' || /already exists/.test(error.message))
 
 /**
  * Of a report that may have arrived longer ago than its identifier is known for: whether the meter has counted it. The customer's reports of its minute
- * that are in doubt are looked at together, since the meter tells sums. Sums that cannot be come from elsewhere, and are for people to look at.
+ * that are in doubt are looked at together, since the meter tells sums; null while it may not have counted all of them yet. Sums that cannot
+ * be come from elsewhere, and are for people to look at.
  */
-const hasArrived = async ({db, payment}: Tools, report: Report, meter: Meter): Promise<boolean> => {
+const hasArrived = async ({db, payment}: Tools, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report
+  const all = await listOfMinute(db, {org, at, hours: sameForHours})
+  if (all.some(one => one.identifier === identifier && one.sent)) return true
+  if (all.some(({fresh}) => fresh)) return null
   const start = Math.floor(Date.parse(at) / 60_000) * 60
   const counted = await readSum(payment, meter, {customer, start, end: start + 60})
-  const all = await listOfMinute(db, {org, at})
-  if (all.some(one => one.identifier === identifier && one.sent)) return true
   const known = all.filter(({sent}) => sent).reduce((sum, {rows}) => sum + rows, 0)
   const doubtful = all.filter(({sent, tried}) => !sent && tried)
   const arrived = pickSum(doubtful, counted - known)
@@ -121,7 +126,9 @@ const readMeter = async (payment: PaymentProvider, price: string): Promise<Meter
   const {recurring} = await payment.ask('price', stripe => stripe.prices.retrieve(price))
   if (!recurring?.meter) return null
   const {meter} = recurring
-  const {id, event_name, customer_mapping, value_settings} = await payment.ask('billing.meter', stripe => stripe.billing.meters.retrieve(meter))
+  const {id, event_name, customer_mapping, value_settings} = await payment.ask('billing.meter', stripe =>
+    stripe.billing.meters.retrieve(meter),
+  )
   return {id, event: event_name, customerKey: customer_mapping.event_payload_key, valueKey: value_settings.event_payload_key}
 }
 

@@ -118,12 +118,14 @@ const trySend = async (pursuit: Pursuit, call: PlannedCall, terms: Terms): Promi
     )
     if (answer.kind === 'declined' || isCardMissing(answer, call, terms)) return endAs(pursuit, 'declined', {terms, failure: answer})
     const seen = await lookAgain(pursuit)
-    if (seen instanceof PaymentFailure) return endAs(pursuit, 'unknown', {terms: null, failure: answer})
+    const isDefinite = answer.kind === 'refused' || isTurnedAway(answer) || isRemembered(answer)
+    if (seen instanceof PaymentFailure)
+      return endAs(pursuit, answer.kind === 'refused' ? 'refused' : 'unknown', {terms: null, failure: answer})
     if (isDone(pursuit, call, seen)) {
       await markDone(pursuit, call)
       return {terms: seen}
     }
-    if (answer.kind === 'refused' || isTurnedAway(answer)) return endAs(pursuit, 'refused', {terms: seen, failure: answer})
+    if (isDefinite) return endAs(pursuit, 'refused', {terms: seen, failure: answer})
     if (tries > 1 || performance.now() - since > replayWithinMs) return endAs(pursuit, 'unknown', {terms: seen, failure: answer})
   }
 }
@@ -167,6 +169,10 @@ const isDone = ({tools, change}: Pursuit, call: PlannedCall, seen: Terms | null)
 
 /** Too many calls: this one was not looked at. A call under way for the same key is another matter. */
 const isTurnedAway = ({kind, status}: PaymentFailure) => kind === 'busy' && status === 429
+
+/** What the provider has kept under the key of a call that has ended: what that has not done, it does no more. */
+const isRemembered = ({cause}: PaymentFailure) =>
+  (cause as {headers?: Record<string, string>} | undefined)?.headers?.['idempotent-replayed'] === 'true'
 
 /** What the provider answers with 400 and no code of its own, where nobody has a card to pay the upgrade with. */
 const isCardMissing = ({kind}: PaymentFailure, {params}: PlannedCall, {hasCard}: Terms) =>

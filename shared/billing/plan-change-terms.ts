@@ -55,7 +55,7 @@ const missing = (error: unknown): null => {
 export const termsOf = (found: Stripe.Subscription, plans: readonly PricedPlan[]): Terms => {
   const read = describeSubscription(found, plans)
   const item = found.items.data.find(({id}) => id === read.itemId)
-  if (!item) throw new Error(`The subscription ${found.id} has no item that is a plan`)
+  if (!item) throw new Refusal('NOT_SUBSCRIBED', 'What this org pays for is no plan: write to support to have it moved')
   const schedule = typeof found.schedule === 'string' ? null : found.schedule
   const plan = plans.find(({id}) => id === read.planVersionId) ?? null
   return {found, read, item, plan, schedule, hasCard: hasCard(found), fingerprint: fingerprintOf(found, schedule)}

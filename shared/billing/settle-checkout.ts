@@ -32,18 +32,16 @@ export const settleCheckout = async (tools: SettleTools, held: Held | null, sess
   if (session.status === 'expired') await noteExpired(tools, named)
   if (session.status !== 'complete') return row
   if (row.kind === 'credit_pack') await settlePack(tools, row, session)
-  else if (held) await settlePlan(tools, held, row, session)
+  else if (held?.org === row.org) await settlePlan(tools, held, row, session)
   else await whileHeld(tools, row.org, own => settlePlan(tools, own, row, session))
   return row
 }
 
 const settlePlan = async (tools: SettleTools, held: Held, row: Checkout, session: Session) => {
-  const {org} = row
   const read = await readSubscription(tools, idOf(session.subscription)!)
   if (read && (await endSecondSubscription(tools, {row, read}))) return finishPlan(tools, held, {row, session, read: null})
   if (read && row.state !== 'complete') await keepCard(tools, read)
   await finishPlan(tools, held, {row, session, read})
-  tools.log.info({org, checkout: row.id, subscription: read?.id}, 'a plan was bought')
 }
 
 type Bought = {row: Checkout; session: Session; read: ReadSubscription | null}

@@ -74,7 +74,9 @@ export const askTopup = async (tools: Tools, attempt: Attempt): Promise<Settled>
   const {id, params} = attempt
   const create = params.create as unknown as Stripe.PaymentIntentCreateParams
   try {
-    const intent = await tools.payment.ask('payment_intent', stripe => stripe.paymentIntents.create(create, {idempotencyKey: `topup:${id}`}))
+    const intent = await tools.payment.ask('payment_intent', stripe =>
+      stripe.paymentIntents.create(create, {idempotencyKey: `topup:${id}`}),
+    )
     return await settleByIntent(tools, attempt, intent)
   } catch (error) {
     if (!(error instanceof PaymentFailure)) throw error

@@ -1,7 +1,7 @@
 import type {Stripe} from 'stripe'
+import {lockBillingAccount} from '../../sql/billing-accounts.ts'
 import {holdAccount} from '../../sql/credits.ts'
 import type {Db, Pool, Tx} from '../../sql/database.ts'
-import {lockBillingAccount} from '../../sql/billing-accounts.ts'
 import {type Attempt, endAttempt, findAttempt, stopTopup} from '../../sql/topups.ts'
 import {grantCredits} from '../credits/grant.ts'
 import {announce} from '../notices/announce.ts'
@@ -72,7 +72,9 @@ const endUnpaid = ({db}: Tools, attempt: Attempt, {state, intent, stop}: Unpaid)
     await holdBoth(tx, org)
     if (!(await endAttempt(tx, {id, state, intent}))) return stateOf(tx, attempt)
     if (stop !== null && (await stopTopup(tx, {org, reason: stop}))) {
-      await recordChanges(tx, {org, via: 'payment'}, [{page: 'usage', subject: 'topup.stopped', before: {enabled: true}, after: {stopped: stop}}])
+      await recordChanges(tx, {org, via: 'payment'}, [
+        {page: 'usage', subject: 'topup.stopped', before: {enabled: true}, after: {stopped: stop}},
+      ])
       const about = {reason: stop, attempt: id, pack: packKey, quantity, credits}
       await announce(tx, {org, kind: 'billing.topup_stopped', schedule: null, about})
     }

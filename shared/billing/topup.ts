@@ -96,7 +96,8 @@ export const clearTopupStop = async (tools: Tools, org: string): Promise<boolean
   if (!account?.customer || account.topupEnabled || !(OF_CARD as readonly (string | null)[]).includes(account.topupStopped)) return false
   const card = await readDefaultCard(tools, {org, customer: account.customer})
   const last = await findLastAsked(tools.db, org)
-  const refused = account.topupStopped === 'no_card' ? null : ((last?.params.create as {payment_method?: string} | undefined)?.payment_method ?? null)
+  const refused =
+    account.topupStopped === 'no_card' ? null : ((last?.params.create as {payment_method?: string} | undefined)?.payment_method ?? null)
   if (card === null || card === refused) return false
   return tools.db.transaction(tx => resume(tx, {org, stopped: account.topupStopped!}))
 }

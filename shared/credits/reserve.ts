@@ -1,4 +1,13 @@
-import {endReservation, findReservation, holdCredits, insertReservation, postEntry, type Reservation, readIncluded, spendHeld} from '../../sql/credits.ts'
+import {
+  endReservation,
+  findReservation,
+  holdCredits,
+  insertReservation,
+  postEntry,
+  type Reservation,
+  readIncluded,
+  spendHeld,
+} from '../../sql/credits.ts'
 import type {Tx} from '../../sql/database.ts'
 import {considerTopup} from '../billing/topup-trigger.ts'
 import {findPack, findRoom, limitRefusal, statusRefusal} from '../entitlements/refusal.ts'

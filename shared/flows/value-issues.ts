@@ -27,6 +27,10 @@ export const valueIssues = (mapping: Mapping, field: DiscoveredField, place: Pla
 const COMPUTED = new Set(['formula', 'rollup_summary', 'autonumber'])
 const UNSUPPORTED = new Set(['subform', 'multiselectlookup', 'multiuserlookup', 'fileupload', 'imageupload', 'profileimage'])
 
+/** Whether a column can fill it at all. */
+export const isFillable = ({creatable, readOnly, type}: DiscoveredField): boolean =>
+  creatable && !readOnly && !COMPUTED.has(type) && !UNSUPPORTED.has(type)
+
 const modeIssues = (mapping: Mapping, field: DiscoveredField, place: Place): Issue[] => {
   const {mode, transform} = mapping
   if (mode === 'static') return staticIssues(mapping, field)

@@ -32,11 +32,10 @@ const states = async (payer: Payer) => (await payer.changes()).map(({state}) => 
 const onceSpoiled: Record<string, FaultAction> = {
   '500 before it is done': broken('before'),
   '500 after it is done': broken('after'),
-  '500 that the provider remembers': broken('before', {saved: true}),
   'HTML with 503, before': {type: 'status', status: 503, when: 'before', body: 'html'},
   'HTML with 503, after': {type: 'status', status: 503, when: 'after', body: 'html'},
   'JSON without error, before': {type: 'status', status: 502, when: 'before', body: 'bare'},
-  'JSON without error, after': {type: 'status', status: 200, when: 'after', body: 'bare'},
+  'JSON without error, after': {type: 'status', status: 404, when: 'after', body: 'bare'},
   'a connection cut before': {type: 'reset', when: 'before'},
   'a connection cut after': {type: 'reset', when: 'after'},
   'half an answer': {type: 'half'},
@@ -44,7 +43,6 @@ const onceSpoiled: Record<string, FaultAction> = {
 
 for (const [what, action] of Object.entries(onceSpoiled)) {
   test(`${what}: every step of an upgrade and of a move down gets through it, and is charged once`, async t => {
-    const isRemembered = 'saved' in action
     const payer = await openPayer(billing, {planKey: 'business'})
     for (const [where, body, to] of [
       [creates, down, 'D'],
@@ -55,12 +53,6 @@ for (const [what, action] of Object.entries(onceSpoiled)) {
       if (to === 'C') await ok(payer.ask({planKey: 'business'}), 200)
       spoil(where, action)
       const [charged, asked] = [payer.charged(), await payer.ask(body)]
-      if (isRemembered) {
-        t.is(asked.body.code, 'PAYMENT_PROVIDER_UNAVAILABLE', asked.text)
-        t.is((await states(payer)).at(-1), 'unknown')
-        t.is(payer.charged(), charged)
-        return
-      }
       t.is(asked.status, 200, asked.text)
       t.is(waitsAt(payer), to)
       t.is((await states(payer)).at(-1), 'accepted')
@@ -69,6 +61,22 @@ for (const [what, action] of Object.entries(onceSpoiled)) {
     await settleMoney(t, billing)
   })
 }
+
+test('a failure that the provider remembers by the key is an end: what was not done under it never is, and a new change is asked for', async t => {
+  for (const [where, body] of [
+    [updates, up],
+    [creates, down],
+  ] as const) {
+    const payer = await openPayer(billing, {planKey: 'business'})
+    const before = frozen(payer)
+    spoil(where, broken('before', {saved: true}))
+    await refused(t, payer.ask(body), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
+    t.is(frozen(payer), before)
+    await ok(payer.ask(body), 200)
+    t.deepEqual(await states(payer), ['refused', 'accepted'])
+  }
+  await settleMoney(t, billing)
+})
 
 test('too many calls: nothing was done, nobody waits for it, and the next try is a change of its own', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
@@ -94,6 +102,17 @@ test('the provider refuses: 502, nothing is charged, nothing waits', async t => 
   await settleMoney(t, billing)
 })
 
+test('a key that the provider does not accept is the operator’s matter, and leaves nothing open', async t => {
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const unauthorised: FaultAction = {type: 'status', status: 401, when: 'before'}
+  spoil(updates, unauthorised)
+  billing.payment.faults.add({...reads, nth: 2, action: unauthorised})
+  await refused(t, payer.ask(up), 503, 'NOT_CONFIGURED')
+  t.deepEqual(await states(payer), ['refused'])
+  await ok(payer.ask(up), 200)
+  await settleMoney(t, billing)
+})
+
 test('nobody knows: 503 first, 409 while it stays so with nothing new sent, and once it is known the same request is the answer', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const before = frozen(payer)
@@ -105,8 +124,8 @@ test('nobody knows: 503 first, 409 while it stays so with nothing new sent, and 
   billing.payment.clearJournal()
   await refused(t, payer.ask({planKey: 'free'}), 409, 'CHANGE_UNCONFIRMED')
   const keys = billing.payment.journal({method: 'POST'}).map(({key}) => key)
-  const [{id}] = (await payer.changes()) as [{id: string}]
-  t.deepEqual(keys, [`chg:${id}`, `chg:${id}`], 'what was asked before, to the byte')
+  const key = `chg:${(await payer.changes())[0]!.id}`
+  t.deepEqual(keys, [key, key], 'what was asked before, to the byte')
   t.is(frozen(payer), before)
 
   const {due} = await ok(payer.ask(up), 200)

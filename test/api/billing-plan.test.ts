@@ -233,6 +233,26 @@ test('by the month to by the year, waiting: it is collected with the renewal, an
   await settleMoney(t, billing)
 })
 
+test('in a trial a higher plan costs nothing yet, and a lower one waits for its end', async t => {
+  const {stripe, payment, prices} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  await payment.dashboard.cancelNow(payer.id)
+  const trial = await stripe.subscriptions.create({
+    ...{customer: payer.customer, items: [{price: prices['business.month']}], trial_end: payment.now() + 10 * 86_400},
+  })
+  const item = () => payment.find(trial.id)!.items.data[0]
+  const charged = payer.charged()
+  t.like(await ok(payer.ask({planKey: 'enterprise'}), 200), {change: 'now', due: {amount: 0}})
+  t.is(item().price.id, prices['enterprise.month'])
+  const {change, effectiveAt} = await ok(payer.ask({planKey: 'team', interval: 'year'}), 200)
+  t.deepEqual([change, Date.parse(effectiveAt)], ['at_renewal', trial.trial_end! * 1000])
+  t.is(payer.charged(), charged)
+  await payment.advanceTo(trial.trial_end! + 2 * 3600)
+  t.is(item().price.id, prices['team.year'])
+  t.is(payer.charged(), charged + 30_000)
+  await settleMoney(t, billing)
+})
+
 test('a sandbox changes nothing of a plan', async t => {
   const {house} = billing
   const {org, token} = await house.makeOrg({role: 'owner'})

@@ -52,6 +52,17 @@ for (const [planKey, interval] of [
   })
 }
 
+for (const waiting of ['D', 'C'] as const)
+  test(`an upgrade costs what it is shown to cost while ${waiting} waits, and says what it replaces`, async t => {
+    const payer = await openWaiting(billing, waiting, {planKey: 'business'})
+    const shown = await look(payer)
+    t.is(shown.replaces.planKey, waiting === 'D' ? 'team' : 'free')
+    const done = await ok(payer.ask({...up, previewToken: shown.previewToken}), 200)
+    t.is(payer.charged() - 9000, shown.due.amount)
+    t.deepEqual([done.due, done.replaces], [shown.due, shown.replaces])
+    await settleMoney(t, billing)
+  })
+
 test('of what waits it is shown from when, and what is charged then; nothing is due', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const at = new Date(payer.found().items.data[0].current_period_end * 1000).toISOString()

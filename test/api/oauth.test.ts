@@ -29,8 +29,7 @@ const walkTo = async (decision: string) => {
   const answered = await answerPage(house, await reachPage(house, client, verifier), {decision})
   return {client, verifier, answered}
 }
-const refresh = (client: string, token: string) =>
-  askToken(house, {grant_type: 'refresh_token', client_id: client, refresh_token: token})
+const refresh = (client: string, token: string) => askToken(house, {grant_type: 'refresh_token', client_id: client, refresh_token: token})
 
 test('a client finds its way from a refusal to a token, and acts for the person who let it in', async t => {
   const resource = (await house.as(null)('GET', '/.well-known/oauth-protected-resource/mcp')).body
@@ -116,7 +115,12 @@ test('what is wrong with a request is told to the client, but never where nobody
   t.is(await told({redirect_uri: 'http://127.0.0.1:1/callback', scope: 'x'}), 'invalid_scope', 'any port of a loopback address')
   t.is(await told({redirect_uri: 'https://client.example/back', scope: 'x'}), 'invalid_scope')
 
-  const strange = ['https://client.example/back?x', 'https://client.example:444/back', 'https://client.example/back/', 'http://localhost/callback']
+  const strange = [
+    'https://client.example/back?x',
+    'https://client.example:444/back',
+    'https://client.example/back/',
+    'http://localhost/callback',
+  ]
   for (const redirect_uri of [...strange, 'http://127.0.0.1:33418/callback/../x', 'http://127.0.0.1:80@evil.example/callback', undefined]) {
     const {status, headers, body} = await askFor(house, client, newVerifier(), {redirect_uri})
     t.deepEqual([status, headers.get('location'), body.code], [400, null, 'INVALID'], redirect_uri)
@@ -132,7 +136,15 @@ test('a client registers without a secret, and where a code may be sent', async 
   t.is(status, 201)
   t.like(body, {token_endpoint_auth_method: 'none', redirect_uris: ['cursor://x/y'], client_name: 'An unnamed client'})
   t.is(body.client_secret, undefined)
-  for (const uri of ['http://client.example/', 'javascript:alert(1)', 'data:text/html,x', 'https://a.example/#x', 'https://u:p@a.example/', 'x', 'file:///x'])
+  for (const uri of [
+    'http://client.example/',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'https://a.example/#x',
+    'https://u:p@a.example/',
+    'x',
+    'file:///x',
+  ])
     t.deepEqual([(await post({redirect_uris: [uri]})).body.error, uri], ['invalid_redirect_uri', uri])
   t.is((await post({})).body.error, 'invalid_redirect_uri')
   t.is((await post({redirect_uris: ['com.example.app:/x'], client_name: 7})).body.error, 'invalid_client_metadata')
@@ -165,7 +177,9 @@ test('a code is good once, for its client, its redirect address and its verifier
 test('a code is over in a minute', async t => {
   const {client, verifier, answered} = await walkTo('allow')
   const {code} = parametersOf(answered)
-  await house.db.query(sql.unsafe`update oauth_requests set code_expires_at = code_expires_at - interval '60 seconds' where client_id = ${client}`)
+  await house.db.query(
+    sql.unsafe`update oauth_requests set code_expires_at = code_expires_at - interval '60 seconds' where client_id = ${client}`,
+  )
   t.is((await askToken(house, codeGrant(client, code!, verifier))).body.error, 'invalid_grant')
 })
 
@@ -183,7 +197,8 @@ test('a refresh token is used once; seen again, all it led to is gone', async t 
 
 test('an access token is over in an hour, a refresh token in a month', async t => {
   const {client, access, refresh: token} = await letIn(house)
-  const age = (kind: string, seconds: number) => house.db.query(sql.unsafe`
+  const age = (kind: string, seconds: number) =>
+    house.db.query(sql.unsafe`
     update oauth_tokens set expires_at = expires_at - make_interval(secs => ${seconds})
     where kind = ${kind} and grant_id = (select id from oauth_grants where client_id = ${client})`)
   await age('access', 3_600)

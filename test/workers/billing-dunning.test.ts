@@ -3,6 +3,11 @@ import {openBilling, pass, seedSubscription, settleMoney, subscribe} from '../bi
 import {ok} from '../importing.ts'
 import {historyOf, noticesOf, planOf, untilApplied} from '../telling.ts'
 import {until} from '../until.ts'
+import type {World} from '../world.ts'
+
+/** A bearer that outlives the months of a test. */
+const lasting = async (house: World, {org, token}: {org: string; token: string}) =>
+  house.as((await ok(house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'lasting'}), 201)).secret)
 
 test('a renewal that cannot be paid leads from past due to suspended, and back once it is paid; what staff suspended stays so', async t => {
   t.timeout(60_000)
@@ -10,7 +15,8 @@ test('a renewal that cannot be paid leads from past due to suspended, and back o
   const {house, payment, stripe} = billing
   const {org, token} = await house.makeOrg()
   const {card} = (await subscribe(billing, {org, token, planKey: 'team'}))!
-  const mine = async () => (await ok(house.as(token)('GET', '/entitlements/me'), 200)) as {status: string; period: {start: string}}
+  const call = await lasting(house, {org, token})
+  const mine = async () => (await ok(call('GET', '/entitlements/me'), 200)) as {status: string; period: {start: string}}
   const first = await mine()
   payment.setCard(card!, 'insufficient_funds')
   await pass(billing, 32)
@@ -32,7 +38,8 @@ test('a renewal that cannot be paid leads from past due to suspended, and back o
   await untilApplied(house)
   const notices = (await noticesOf(house, org)).filter(kind => kind === 'billing.payment_failed')
   const tries = payment.all('invoice').find(({status}) => status === 'open')!.attempt_count
-  t.true(notices.length >= tries && tries === 4, `${notices.length} notices of ${tries} tries`)
+  // What two tries came to between two looks is told once, as it stands.
+  t.true(notices.length > 1 && notices.length <= tries && tries === 4, `${notices.length} notices of ${tries} tries`)
 
   payment.setCard(card!, 'ok')
   for (const {id} of payment.all('invoice').filter(({status}) => status === 'open')) await stripe.invoices.pay(id)
@@ -62,6 +69,7 @@ test('where the account ends what was never paid, the org is on the free plan at
     () => planOf(house, org),
     ({plan}) => plan === 'business.1',
   )
+  const call = await lasting(house, {org, token})
   payment.setCard(card as string, 'card_declined')
   await pass(billing, 48)
   await until(
@@ -70,7 +78,7 @@ test('where the account ends what was never paid, the org is on the free plan at
   )
   await untilApplied(house)
   t.like(await planOf(house, org), {status: 'active', subscription: 'canceled'})
-  t.is((await ok(house.as(token)('GET', '/entitlements/me'), 200)).status, 'active')
+  t.is((await ok(call('GET', '/entitlements/me'), 200)).status, 'active')
   await settleMoney(t, billing)
 })
 
@@ -80,7 +88,8 @@ test('a renewal begins a period by itself: rows and included credits are there o
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
   await subscribe(billing, {org, token, planKey: 'team'})
-  const me = async () => ok(house.as(token)('GET', '/entitlements/me'), 200)
+  const call = await lasting(house, {org, token})
+  const me = async () => ok(call('GET', '/entitlements/me'), 200)
   const before = await me()
   payment.traffic.shuffle(true)
   for (const type of ['invoice.paid', 'customer.subscription.updated'])

@@ -1,4 +1,5 @@
 import {settleRows} from '../../shared/entitlements/rows.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import {announceEnd} from '../../shared/notices/run-ended.ts'
 import {deleteChainRows} from '../../sql/chain-rows.ts'
 import {setImportState} from '../../sql/imports.ts'
@@ -10,7 +11,6 @@ import {deleteAnswers} from '../../sql/run-lookups.ts'
 import {beginClose, endRun} from '../../sql/runs.ts'
 import type {Held} from './context.ts'
 import {LeaseLost} from './ending.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 
 const rowsPerDelete = 10_000
 

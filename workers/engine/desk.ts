@@ -15,7 +15,7 @@ import {sendBatch} from './sender.ts'
 import {nothingSettled, type Settled} from './settler.ts'
 import {openSilence, type Silence} from './silence.ts'
 import type {Standing} from './standing.ts'
-import {enter, type Op} from './verdict.ts'
+import {bySteps, enter, type Op} from './verdict.ts'
 import {openWindow, type Window} from './window.ts'
 
 const rowsPerBatch = 100
@@ -258,13 +258,10 @@ const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   if (ending) throw ending
   for (const row of next.keys()) desk.resending.delete(row)
   for (const op of unsent) fill(desk, kind, op)
-  const rows = (step: string) => [...next].filter(([, taken]) => taken === step).map(([row]) => row)
-  free(desk, rows('end'))
-  const replan = rows('replan')
+  const {end, replan, again, wait: lost} = bySteps(next)
+  free(desk, end)
   if (replan.length) begin(desk, planRows(desk, replan))
-  const again = rows('again')
   if (again.length) begin(desk, sendLater(desk, kind, again))
-  const lost = rows('wait')
   if (lost.length === 0) return
   desk.careful = batchesAfterLoss
   begin(desk, desk.silence.settle(lost))

@@ -58,7 +58,11 @@ export const openHolds = (): Holds => {
     },
     release(row) {
       parents.delete(row.key)
-      const next = new Set(row.holds.flatMap(key => leave(row, key)[0] ?? []))
+      const next = new Set<Row>()
+      for (const key of row.holds) {
+        const [first] = leave(row, key)
+        if (first) next.add(first)
+      }
       return [...next].filter(isFirst).sort((a, b) => a.number - b.number)
     },
   }

@@ -1,11 +1,11 @@
 import type {CrmRecord, CrmUser} from '../../shared/crm/crm.ts'
+import {atPoint} from '../../shared/fault-point.ts'
 import type {SnapshotLookup} from '../../shared/flows/lookups.ts'
 import {matchKeyOf, normalise} from '../../shared/flows/match-key.ts'
 import {findMatches} from '../../sql/chain-rows.ts'
 import {mostCandidates} from '../../sql/questions.ts'
 import {findAnswers, type KeptAnswer, keepAnswers, type LookupAnswer} from '../../sql/run-lookups.ts'
 import type {Context} from './context.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import {allOf} from './match.ts'
 import {askPatiently} from './patience.ts'
 

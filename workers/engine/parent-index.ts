@@ -1,7 +1,7 @@
+import {atPoint} from '../../shared/fault-point.ts'
 import {keepParentKeys} from '../../sql/parent-keys.ts'
 import {finishPass, isPassDone, PASS} from '../../sql/run-cursors.ts'
 import type {Context} from './context.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import {parentKeyOf} from './parents.ts'
 import {readChunks} from './reading.ts'
 import type {Track} from './track.ts'

@@ -13,7 +13,7 @@ export type Plan =
  */
 export const plan = (row: Row, track: Pick<Track, 'onOne' | 'onMany'>, ours: string[], decision: Decision | null = null): Plan => {
   if (row.decided) return row.decided.kind === 'update' ? {do: 'update', target: row.decided.target!} : {do: 'create'}
-  const matches = [...new Set([...ours, ...row.matches])].sort(byAge)
+  const matches = ours.length || row.matches.length ? [...new Set([...ours, ...row.matches])].sort(byAge) : []
   const choice = track.onMany === 'ask' ? (decision?.choice ?? null) : track.onMany
   // Whoever chose a record meant that one: with it gone nothing is known of what they want, however many others match.
   if (choice === 'record' && !matches.includes(decision!.recordId!)) return ask(matches, 'The record chosen for this row no longer matches')

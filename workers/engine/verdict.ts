@@ -14,6 +14,12 @@ export type Op = {row: Row; target: string | null; unit?: Unit}
 /** Where a row goes next: it is done, it is sent again as it is, it is looked for at the CRM first, or it is planned afresh. */
 export type Next = 'end' | 'again' | 'wait' | 'replan'
 
+export const bySteps = (next: ReadonlyMap<Row, Next>): Record<Next, Row[]> => {
+  const steps: Record<Next, Row[]> = {end: [], again: [], wait: [], replan: []}
+  for (const [row, step] of next) steps[step].push(row)
+  return steps
+}
+
 /** A create or update nobody answers is sent at most so often in one go. */
 export const mostSilences = 3
 

@@ -7,7 +7,20 @@ export type Records = ReadonlySet<string>
 const bestByMeaning = 0.96
 const foreign = 0.45
 const addressParts = new Set(['address', 'street', 'city', 'state', 'zip', 'country', 'latitude', 'longitude'])
-const ofCompanies = new Set(['industry', 'employees', 'revenue', 'website', 'siccode', 'ticker', 'accountnumber', 'taxid', 'ownership', 'name'])
+const ofCompanies = new Set([
+  'industry',
+  'employees',
+  'revenue',
+  'website',
+  'siccode',
+  'ticker',
+  'accountnumber',
+  'taxid',
+  'ownership',
+  'name',
+])
+/** Every kind of record has these: said of another it is another's. */
+const ofTheirOwn = new Set(['status', 'type', 'source', 'rating', 'owner', 'stage'])
 const reachable = new Set(['phone', 'email', 'mobile', 'fax', 'street', 'address'])
 
 /** Whose an address is, by the address that is asked for: the first of a module is the one meant where nothing is said. */
@@ -28,13 +41,22 @@ const byLine: Record<string, Record<string, number>> = {
   other: {other: 1, home: 0.8, none: 0.25, mailing: 0.2, work: 0.25, billing: 0.25, shipping: 0.25},
   mailing: {mailing: 1, none: 0.92, work: 0.9, home: 0.3, other: 0.2, billing: 0.5, shipping: 0.3},
 }
-const byPrice: Record<string, number> = {gross: 0.84, special: 0.58, cost: 0.2}
+const byPrice: Record<string, number> = {gross: 0.84, special: 0.58, cost: 0.2, percent: 0.4}
+/** What may go where there is nothing of its own for it: an address into its street, a name into what a record is called by. */
+const near: Record<string, Record<string, number>> = {
+  address: {street: 0.9},
+  name: {subject: 0.8},
+  ordered: {quantity: 0.95},
+  quantity: {stock: 0.72},
+  total: {amount: 0.75},
+}
 const order = ['billing', 'shipping', 'visiting', 'home', 'other', 'work', 'mailing']
 
 /** How well what a column is called agrees with what a field is for, 0 to 1. */
 export const agree = (column: Reading, field: Reading, records: Records): number => {
-  if (column.about === '' || column.about !== field.about) return 0
-  const strength = bestByMeaning * column.weight * field.weight * kindsAgree(column, field) * nthAgree(column, field)
+  const nearness = column.about === '' ? 0 : column.about === field.about ? 1 : (near[column.about]?.[field.about] ?? 0)
+  if (nearness === 0) return 0
+  const strength = bestByMeaning * nearness * column.weight * field.weight * kindsAgree(column, field) * nthAgree(column, field)
   if (strength < 0.1) return strength
   return strength * ofAgree(column, field, records) * restAgree(column.rest, field.rest)
 }
@@ -57,8 +79,8 @@ const kindsAgree = (column: Reading, field: Reading): number => {
   }
   const extra = column.kinds.filter(kind => !field.kinds.includes(kind))
   const missing = field.kinds.filter(kind => !column.kinds.includes(kind))
-  const mild = extra.every(kind => kind === 'work' || kind === 'mailing')
-  return (extra.length === 0 ? 1 : mild ? 0.93 : 0.5) * (missing.length === 0 ? 1 : 0.45)
+  const mild = extra.every(kind => kind === 'work' || kind === 'mailing' || kind === 'percent')
+  return (extra.length === 0 ? 1 : mild ? 0.9 : 0.5) * (missing.length === 0 ? 1 : 0.45)
 }
 
 const groupOf = ({kinds}: Reading): string => order.find(kind => kinds.includes(kind)) ?? (kinds[0] === undefined ? 'none' : kinds[0])
@@ -72,8 +94,9 @@ const nthAgree = (column: Reading, field: Reading): number => {
 }
 
 const ofAgree = (column: Reading, field: Reading, records: Records): number => {
-  if (field.about === 'name') return namesAgree(column, field, records)
-  const isOwn = (one: string) => includes(records, one) || field.of.some(other => isSame(one, other))
+  if (field.about === 'name' || column.about === 'name') return namesAgree(column, field, records)
+  const isStrict = ofTheirOwn.has(field.about)
+  const isOwn = (one: string) => (isStrict ? hasExactly(records, one) : includes(records, one)) || field.of.some(other => isSame(one, other) && !isStrict)
   const strange = column.of.filter(one => one !== 'invoice' && !isOwn(one))
   const missing = field.of.filter(one => !includes(records, one) && !column.of.some(other => isSame(one, other)))
   const isCompanys = strange.every(one => one === 'company' || one === 'account') && ofCompanies.has(field.about)
@@ -84,11 +107,14 @@ const ofAgree = (column: Reading, field: Reading, records: Records): number => {
 
 /** A name is of something: of what the column says, else of the records themselves. */
 const namesAgree = (column: Reading, field: Reading, records: Records): number => {
-  const own = field.of.length === 0 || field.of.some(one => includes(records, one))
+  const own = field.of.length === 0 || field.of.some(one => hasExactly(records, one))
   if (column.of.length === 0) return own ? 0.95 : 0.1
   const [exact, near] = [column.of.some(one => field.of.includes(one)), column.of.some(one => field.of.some(other => isSame(one, other)))]
   if (exact) return 1
-  if (near) return column.of.includes('account') ? 0.7 : 0.82
+  if (near) {
+    if (column.of.includes('account')) return 0.7
+    return column.of.includes('customer') && field.of.includes('person') ? 0.78 : 0.82
+  }
   return field.of.length === 0 && column.of.some(one => includes(records, one)) ? 0.95 : 0.1
 }
 
@@ -98,9 +124,13 @@ const related: Record<string, string[]> = {
   company: ['account', 'customer'],
   customer: ['company', 'account', 'person'],
   person: ['customer'],
+  buyer: ['person', 'customer'],
   line: ['product'],
   product: ['line'],
 }
+/** Of the records themselves; an account is a company. */
+const hasExactly = (records: Records, one: string) =>
+  records.has(one) || (one === 'company' && records.has('account')) || (one === 'account' && records.has('company'))
 const includes = (records: Records, one: string) => records.has(one) || related[one]?.some(other => records.has(other)) === true
 
 /** Words nobody knows must be the same on both sides. */

@@ -50,6 +50,19 @@ for (const table of tables) {
   })
 }
 
+const knownWords = new Set([...phrases.keys()].flatMap(phrase => phrase.split(' ')))
+for (const word of [...knownWords]) if (word.length > 3) knownWords.add(`${word}s`)
+/** Words of six letters and more without one of the inner ones; no word where two are meant. */
+const longerByOne = new Map<string, string>()
+for (const word of knownWords) {
+  if (word.length < 6) continue
+  for (let at = 1; at < word.length - 1; at++) {
+    const shorter = word.slice(0, at) + word.slice(at + 1)
+    if (knownWords.has(shorter)) continue
+    longerByOne.set(shorter, longerByOne.has(shorter) && longerByOne.get(shorter) !== word ? shorter : word)
+  }
+}
+
 /** Words that say nothing of their own: `of`, `der`, `du`. */
 export const isFiller = (word: string): boolean => fillers.has(word)
 
@@ -69,6 +82,24 @@ export const splitCompound = (word: string, most = 3): string[] | null => {
     if (rest) return [head, ...rest]
   }
   return null
+}
+
+/**
+ * An unknown word with one letter missing, doubled or changed in place with the next, as the known word it must be. No other mistakes: too
+ * many words are one letter from another (`contract`, `contact`).
+ */
+export const correct = (word: string): string => {
+  if (word.length < 4 || word.length > 20 || knownWords.has(word) || splitCompound(word)) return word
+  for (let at = 0; at < word.length - 1; at++) {
+    if (word[at] === word[at + 1]) {
+      const single = word.slice(0, at) + word.slice(at + 1)
+      if (knownWords.has(single)) return single
+      continue
+    }
+    const swapped = word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2)
+    if (knownWords.has(swapped)) return swapped
+  }
+  return word.length < 5 ? word : (longerByOne.get(word) ?? word)
 }
 
 const isPart = (part: string) => phrases.has(part) && !fillers.has(part)

@@ -1,5 +1,5 @@
 import {LANGUAGES} from './lexicon/entries.ts'
-import {isFiller, longestPhrase, type Sense, sensesOf, splitCompound} from './lexicon.ts'
+import {correct, isFiller, longestPhrase, type Sense, sensesOf, splitCompound} from './lexicon.ts'
 import {readWords} from './words.ts'
 
 /** What a name says. `about`: what it holds; `kinds`: whose or which of several; `of`: of what it is said; `rest`: words nobody knows. */
@@ -20,7 +20,25 @@ const saidBy: Record<string, string[]> = {
   phone: ['mobile', 'fax', 'pager', 'otherline'],
   website: ['linkedin', 'twitter', 'facebook', 'instagram', 'photo', 'email'],
   email: ['optout', 'optin'],
-  name: ['assistant', 'manager', 'skype', 'department', 'city', 'country', 'state', 'category', 'industry', 'pipeline', 'owner', 'source', 'manufacturer', 'brand', 'stage', 'status', 'campaign', 'street'],
+  name: [
+    'assistant',
+    'manager',
+    'skype',
+    'department',
+    'city',
+    'country',
+    'state',
+    'category',
+    'industry',
+    'pipeline',
+    'owner',
+    'source',
+    'manufacturer',
+    'brand',
+    'stage',
+    'status',
+    'campaign',
+    'street', 'pricebook'],
   amount: ['price', 'discount', 'tax', 'revenue', 'commission', 'total', 'subtotal', 'stock', 'reorder', 'freight'],
   rate: ['discount', 'tax', 'commission', 'probability'],
   quantity: ['stock', 'reorder', 'demand', 'ordered', 'employees'],
@@ -28,14 +46,17 @@ const saidBy: Record<string, string[]> = {
   date: ['closedate', 'duedate', 'birthdate', 'createdtime', 'modifiedtime', 'startdate', 'enddate'],
   jobtitle: ['salutation'],
   type: ['category'],
+  number: ['phone', 'mobile', 'fax', 'pager', 'otherline', 'housenumber', 'employees', 'quantity', 'code', 'serial', 'taxid', 'bank', 'ordernumber', 'invoicenumber', 'purchaseorder', 'accountnumber', 'siccode'],
 }
 
 type Said = {atoms: string[]; nth: number[]; rest: string[]; weight: number}
 
 /** All a name may mean beside its neighbours, the likeliest first. A name of no word has none. */
 export const readMeanings = (name: string, neighbours: Neighbours): Reading[] => {
-  const {words, hints} = readWords(name)
-  let said: Said[] = [{atoms: [], nth: [], rest: [], weight: 1}]
+  const {words: written, hints} = readWords(name)
+  const words = written.map(word => correct(word))
+  const weight = words.some((word, at) => word !== written[at]) ? 0.88 : 1
+  let said: Said[] = [{atoms: [], nth: [], rest: [], weight}]
   // What stands in brackets is taken where it is known, `(Work)`, and else only hints.
   const known = readWordList(words, said, neighbours)
   said = readHints(hints, known, neighbours, words.length === 0)
@@ -73,7 +94,7 @@ const readHints = (hints: string[], said: Said[], neighbours: Neighbours, alone:
 const longestAt = (words: string[], at: number): [Sense[] | undefined, number] => {
   for (let length = Math.min(longestPhrase, words.length - at); length > 0; length--) {
     const window = words.slice(at, at + length)
-    const senses = sensesOf(window.join(' '))
+    const senses = sensesOf(window.join(' ')) ?? (length === 1 ? undefined : inAnyOrder(window))
     if (senses) return [senses, length]
     if (length < 3) continue
     const bare = window.filter((word, index) => index === 0 || !isFiller(word))
@@ -83,6 +104,10 @@ const longestAt = (words: string[], at: number): [Sense[] | undefined, number] =
   }
   return [undefined, 1]
 }
+
+/** `price net`, and words split where there is no seam: `Mw St`. */
+const inAnyOrder = (words: string[]) =>
+  (words.length === 2 ? sensesOf(`${words[1]} ${words[0]}`) : undefined) ?? (words.length < 4 ? sensesOf(words.join('')) : undefined)
 
 const readWord = (word: string, said: Said[], neighbours: Neighbours): Said[] => {
   if (/^\d{1,2}$/.test(word)) return said.map(one => ({...one, nth: [...one.nth, Number(word)]}))
@@ -115,7 +140,7 @@ const settle = (said: Said, neighbours: Neighbours): Reading[] => {
     const choices = atom.includes('?') ? choose(atom, neighbours) : [[atom, 1] as const]
     all = all.flatMap(one => choices.map(([about, weight]) => ({about: [...one.about, about], weight: one.weight * weight})))
   }
-  const kinds = unique(said.atoms.filter(atom => atom[0] === '~').map(atom => atom.slice(1)))
+  const kinds = unique(said.atoms.filter(atom => atom[0] === '~' || atom === 'rate').map(atom => (atom === 'rate' ? 'percent' : atom.slice(1))))
   const of = unique(said.atoms.filter(atom => atom[0] === '@').map(atom => atom.slice(1)))
   return all.map(({about, weight}) => ({about: join(about, of, said), kinds, of, nth: nthOf(said), rest: said.rest, weight}))
 }
@@ -124,7 +149,7 @@ const nthOf = ({nth}: Said) => nth.find(number => number > 1) ?? nth[0] ?? 0
 
 const join = (about: string[], of: string[], {rest}: Said): string => {
   const all = unique(about)
-  const kept = all.filter(one => !saidBy[one]?.some(other => all.includes(other)) && (one !== 'number' || all.length === 1))
+  const kept = all.filter(one => !saidBy[one]?.some(other => all.includes(other)))
   // Of what it is, and nothing more: `Company` is the company's name.
   if (kept.length === 0) return of.length > 0 && rest.length === 0 ? 'name' : ''
   return kept.sort().join('+')
@@ -133,11 +158,40 @@ const join = (about: string[], of: string[], {rest}: Said): string => {
 const unique = (list: string[]) => [...new Set(list)]
 
 const choose = (atom: string, beside: Neighbours): readonly (readonly [string, number])[] => {
-  if (atom === 'title?') return beside.person ? [['jobtitle', 1], ['salutation', 0.62]] as const : [['name', 0.9], ['jobtitle', 0.5]] as const
-  if (atom === 'name?first') return beside.lastname ? [['firstname', 1]] : [['name', 1], ['firstname', 0.4]]
+  if (atom === 'title?')
+    return beside.person
+      ? ([
+          ['jobtitle', 1],
+          ['salutation', 0.62],
+        ] as const)
+      : ([
+          ['name', 0.9],
+          ['jobtitle', 0.5],
+        ] as const)
+  if (atom === 'name?first')
+    return beside.lastname
+      ? [['firstname', 1]]
+      : [
+          ['name', 1],
+          ['firstname', 0.4],
+        ]
   if (atom === 'name?last') return beside.firstname && !beside.lastname ? [['lastname', 1]] : [['name', 1]]
-  if (atom === 'department?') return beside.place ? [['district', 1], ['department', 0.5]] : [['department', 1]]
-  return beside.place ? [['state', 1], ['status', 0.5]] : [['status', 0.9], ['state', 0.55]]
+  if (atom === 'department?')
+    return beside.place
+      ? [
+          ['district', 1],
+          ['department', 0.5],
+        ]
+      : [['department', 1]]
+  return beside.place
+    ? [
+        ['state', 1],
+        ['status', 0.5],
+      ]
+    : [
+        ['status', 0.9],
+        ['state', 0.55],
+      ]
 }
 
 /** What stands in a file, or among a module's fields, read without knowing it. `person`: its records are people. */

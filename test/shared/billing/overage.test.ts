@@ -89,10 +89,25 @@ test('rows beyond the plan’s are told to the meter once, and each mark of the 
     {identifier: `${third}:1`, rows: 1, sent: false, attempts: 0},
     {identifier: `${fourth}:1`, rows: 3, sent: false, attempts: 0},
   ])
-  t.deepEqual((await org.notices()).map(({percent, used, limit}: any) => [percent, used, limit]), [[50, 5, 10], [100, 11, 10]])
+  t.deepEqual(
+    (await org.notices()).map(({percent, used, limit}: any) => [percent, used, limit]),
+    [
+      [50, 5, 10],
+      [100, 11, 10],
+    ],
+  )
   await Promise.all([send(), send()])
   t.is(await send(), 0)
-  t.deepEqual(org.told().map(({id, value}) => [id, value]).toSorted(), [[`${third}:1`, 1], [`${fourth}:1`, 3]].toSorted())
+  t.deepEqual(
+    org
+      .told()
+      .map(({id, value}) => [id, value])
+      .toSorted(),
+    [
+      [`${third}:1`, 1],
+      [`${fourth}:1`, 3],
+    ].toSorted(),
+  )
   t.true((await org.reports()).every(({sent}) => sent))
 })
 
@@ -103,7 +118,10 @@ test('a yearly plan is billed its rows by the month', async t => {
   await send()
   await pass(billing, 31)
   const invoices = (await stripe.invoices.list({customer: org.customer})).data
-  t.deepEqual(invoices.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other), [15, 30_000])
+  t.deepEqual(
+    invoices.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other),
+    [15, 30_000],
+  )
 })
 
 test('whatever fails on the way, each is counted once', async t => {

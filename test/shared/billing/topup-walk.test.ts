@@ -17,8 +17,14 @@ const operation = fc.oneof(
   {weight: 4, arbitrary: fc.record({kind: fc.constant('spend' as const), amount: fc.integer({min: 1, max: 700})})},
   {weight: 4, arbitrary: fc.record({kind: fc.constant('settle' as const), times: fc.integer({min: 1, max: 2})})},
   {weight: 1, arbitrary: fc.record({kind: fc.constant('start' as const)})},
-  {weight: 1, arbitrary: fc.record({kind: fc.constant('enable' as const), enabled: fc.boolean(), threshold: fc.constantFrom(20, 600, 3000)})},
-  {weight: 1, arbitrary: fc.record({kind: fc.constant('card' as const), says: fc.constantFrom('ok', 'card_declined', 'authentication_required')})},
+  {
+    weight: 1,
+    arbitrary: fc.record({kind: fc.constant('enable' as const), enabled: fc.boolean(), threshold: fc.constantFrom(20, 600, 3000)}),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({kind: fc.constant('card' as const), says: fc.constantFrom('ok', 'card_declined', 'authentication_required')}),
+  },
   {weight: 1, arbitrary: fc.record({kind: fc.constant('pass' as const), days: fc.constantFrom(0.5, 1.1, 17)})},
   {
     weight: 3,

@@ -31,7 +31,11 @@ test('whole packs: enough for the gap in one charge, and no more than there is r
 
 test('who falls below the threshold is charged once, and has the credits', async t => {
   const org = await openTopping(billing, {threshold: 600, monthlyCap: 1500})
-  t.deepEqual((await org.attempts()).map(({quantity, state}) => [quantity, state]), [[2, 'pending']], 'begun when it was enabled')
+  t.deepEqual(
+    (await org.attempts()).map(({quantity, state}) => [quantity, state]),
+    [[2, 'pending']],
+    'begun when it was enabled',
+  )
   t.is((await org.jobs()).length, 1, 'with a job, in the same transaction')
   await org.settle()
   const [intent] = org.intents()
@@ -119,10 +123,17 @@ test('a bank that wants each payment confirmed stops it too; another card goes o
   t.like(await org.read(), {enabled: true, stopped: null})
   await org.start()
   await org.settle()
-  t.like(org.intents().find(({status}) => status === 'succeeded'), {payment_method: other.id})
+  t.like(
+    org.intents().find(({status}) => status === 'succeeded'),
+    {payment_method: other.id},
+  )
   const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?limit=10`), 200)
   const said = changes.filter(({subject}: {subject: string}) => subject.startsWith('topup')).map(({subject, via}: any) => [subject, via])
-  t.deepEqual(said, [['topup.resumed', 'payment'], ['topup.stopped', 'payment'], ['topup', 'session']])
+  t.deepEqual(said, [
+    ['topup.resumed', 'payment'],
+    ['topup.stopped', 'payment'],
+    ['topup', 'session'],
+  ])
 })
 
 test('an answer that is lost: it counts against the cap, and is found', async t => {
@@ -148,7 +159,10 @@ test('one that never arrived is asked for again under its key, and charged once'
   t.like(await org.attempts(), [{state: 'unknown'}])
   await org.settle()
   t.like(await org.attempts(), [{state: 'succeeded'}])
-  const keys = billing.payment.journal().filter(({method, path}) => method === 'POST' && path === charge).slice(-3)
+  const keys = billing.payment
+    .journal()
+    .filter(({method, path}) => method === 'POST' && path === charge)
+    .slice(-3)
   t.is(new Set(keys.map(({key}) => key)).size, 1)
 })
 

@@ -50,6 +50,8 @@ export const createMeterEvent = ({world, params}: Call): Thing => {
   const same = world.store.get('~usage', identifier)
   if (same && now - same.takenAt < day)
     throw invalid(`An event already exists with identifier ${identifier}.`, {code: 'duplicate_meter_event'})
+  // An identifier is known for a day: after it, this is another event, and both count.
+  if (same) world.store.put({...same, id: `${identifier}~${same.takenAt}`})
   const countedAt = now + world.settings.meterDelaySeconds
   const meter = world.store.all('billing.meter').find(one => one.event_name === name && one.status === 'active')
   const customer = payload[meter?.customer_mapping.event_payload_key ?? 'stripe_customer_id']

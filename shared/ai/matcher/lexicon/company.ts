@@ -84,7 +84,7 @@ export const company: Entries = {
   },
   site: {en: 'site, account site, branch, branch name'},
   rating: {
-    en: 'rating, lead rating, customer rating, score, grade',
+    en: 'rating, lead rating, customer rating, grade',
     de: 'bewertung, einstufung, klassifizierung',
     fr: 'évaluation, note, classement',
     es: 'calificación, clasificación, valoración, puntuación',
@@ -155,7 +155,7 @@ export const company: Entries = {
     pl: 'status, stan realizacji',
   },
   source: {
-    en: 'source, lead source, origin, original source, how did you hear about us, channel source, acquisition source, source name, referral source, lead origin, marketing source',
+    en: 'source, lead source, origin, original source, how did you hear about us, how did you hear, heard about us, channel source, acquisition source, source name, referral source, lead origin, marketing source',
     de: 'quelle, herkunft, leadquelle, lead quelle, ursprung, kontaktquelle, akquisequelle',
     fr: 'source, origine, provenance, source du lead, origine du prospect, source du prospect',
     es: 'origen, fuente, procedencia, fuente del lead, origen del lead, fuente de posible cliente, origen del cliente',
@@ -166,12 +166,12 @@ export const company: Entries = {
   },
   owner: {
     en: 'owner, record owner, assigned to, assigned user, owner name, account manager, sales rep, sales representative, salesperson, responsible, assignee, account executive, rep, assigned, owned by, sales owner, assigned user name, agent, sales agent',
-    de: 'besitzer, zugewiesen an, zuständig, betreuer, verantwortlich, inhaber, kundenbetreuer, ansprechpartner intern, vertriebsmitarbeiter, sachbearbeiter, bearbeiter, zugewiesener benutzer, eigentümer, verkäufer',
-    fr: 'propriétaire, assigné à, attribué à, responsable du compte, commercial, affecté à, utilisateur assigné, gestionnaire, chargé de compte',
-    es: 'propietario, asignado a, usuario asignado, comercial, vendedor, ejecutivo, gestor, encargado, agente',
-    it: 'proprietario, assegnato a, titolare, utente assegnato, commerciale, agente, venditore, referente interno',
-    pt: 'proprietário, atribuído a, usuário atribuído, vendedor, encarregado, dono, designado a, utilizador atribuído, consultor',
-    nl: 'eigenaar, toegewezen aan, verkoper, accountmanager, beheerder, behandelaar, account eigenaar',
+    de: 'besitzer, zugewiesen an, zugewiesen, zuständig, betreuer, verantwortlich, inhaber, kundenbetreuer, ansprechpartner intern, vertriebsmitarbeiter, sachbearbeiter, bearbeiter, zugewiesener benutzer, eigentümer, verkäufer',
+    fr: 'propriétaire, assigné à, assigné, attribué à, responsable du compte, commercial, affecté à, utilisateur assigné, gestionnaire, chargé de compte',
+    es: 'propietario, asignado a, asignado, usuario asignado, comercial, vendedor, ejecutivo, gestor, encargado, agente',
+    it: 'proprietario, assegnato a, assegnato, titolare, utente assegnato, commerciale, agente, venditore, referente interno',
+    pt: 'proprietário, atribuído a, atribuído, usuário atribuído, vendedor, encarregado, dono, designado a, utilizador atribuído, consultor',
+    nl: 'eigenaar, toegewezen aan, toegewezen, verkoper, accountmanager, beheerder, behandelaar, account eigenaar',
     pl: 'właściciel, przypisany do, opiekun, handlowiec, przydzielony do, przypisano do, przydzielono do, opiekun handlowy, sprzedawca',
   },
   handler: {

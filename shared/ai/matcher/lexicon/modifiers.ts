@@ -64,7 +64,7 @@ export const modifiers: Entries = {
   },
   '~alias': {en: 'phonetic, yomi, legal, former, maiden'},
   '@person': {
-    en: 'lead, contact, person, people, prospect, contact person, individual, member, attendee, primary contact, candidate',
+    en: 'lead, contact, person, people, prospect, contact person, primary contact',
     de: 'kontakt, person, ansprechpartner, interessent, kontaktperson, mitglied',
     fr: 'contact, personne, interlocuteur, prospect',
     es: 'contacto, persona, persona de contacto, interlocutor, prospecto, posible cliente',
@@ -74,14 +74,14 @@ export const modifiers: Entries = {
     pl: 'kontakt, osoba, osoba kontaktowa',
   },
   '@customer': {
-    en: 'customer, client, buyer, cust, purchaser, sold to, customer name, client name, buyer name',
-    de: 'kunde, kunden, käufer, besteller, kundenname',
-    fr: 'client, acheteur, nom client, nom du client, tiers',
-    es: 'cliente, comprador, nombre cliente, nombre del cliente',
-    it: 'cliente, acquirente, nome cliente',
-    pt: 'cliente, comprador, nome do cliente',
-    nl: 'klant, koper, afnemer, klantnaam, relatie',
-    pl: 'klient, kupujący, nabywca, nazwa klienta',
+    en: 'customer, client, cust, sold to, customer name, client name',
+    de: 'kunde, kunden, kundenname',
+    fr: 'client, nom client, nom du client, tiers',
+    es: 'cliente, nombre cliente, nombre del cliente',
+    it: 'cliente, nome cliente',
+    pt: 'cliente, nome do cliente',
+    nl: 'klant, afnemer, klantnaam, relatie',
+    pl: 'klient, nazwa klienta',
   },
   '@company': {
     en: 'company, organization, organisation, business name, firm, employer, corporate, corporation, company name, organization name, org, co, account name, accountname, org name, employer name, enterprise, companyname, workplace name, organisation name, institution, agency',
@@ -93,10 +93,11 @@ export const modifiers: Entries = {
     nl: 'bedrijf, bedrijfsnaam, organisatie, firma, onderneming, naam bedrijf, organisatienaam, werkgever, firmanaam, accountnaam',
     pl: 'firma, nazwa firmy, przedsiębiorstwo, organizacja, spółka, kontrahent, nazwa kontrahenta, nazwa przedsiębiorstwa, pracodawca',
   },
+  '@buyer': {en: 'buyer, purchaser, buyer name, attendee, member, individual, candidate', de: 'käufer, besteller, teilnehmer', fr: 'acheteur, participant', es: 'comprador, asistente', it: 'acquirente, partecipante', pt: 'comprador, participante', nl: 'koper, deelnemer', pl: 'kupujący, nabywca, uczestnik'},
   '@account': {en: 'account, acct, acc'},
   '@vendor': {
     en: 'vendor, supplier, vendor name, supplier name, distributor, preferred vendor',
-    de: 'lieferant, lieferantenname, zulieferer, händler',
+    de: 'lieferant, lieferantenname, zulieferer',
     fr: 'fournisseur, nom du fournisseur, nom fournisseur',
     es: 'proveedor, nombre del proveedor, nombre proveedor',
     it: 'fornitore, nome fornitore, nome del fornitore',
@@ -115,7 +116,10 @@ export const modifiers: Entries = {
     pl: 'szansa, szansa sprzedaży, transakcja, nazwa szansy',
   },
   '@product': {en: 'variant, products, goods item', de: 'ware', nl: 'producten'},
-  '@line': {en: 'line item, order line, line items, order item, invoice line', de: 'position, pos, positions'},
+  '@line': {
+    en: 'line item, order line, line items, order item, invoice line, ordered items, invoiced items, quoted items, purchase items',
+    de: 'position, pos, positions',
+  },
   '@order': {
     en: 'order, sales order, orders, so',
     de: 'auftrag, bestellung',
@@ -146,6 +150,7 @@ export const modifiers: Entries = {
     nl: 'offerte',
     pl: 'oferta',
   },
+  '@contract': {en: 'contract, project, case, ticket', de: 'vertrag, projekt', fr: 'contrat, projet', es: 'contrato, proyecto', it: 'contratto, progetto', pt: 'contrato, projeto', nl: 'contract, project', pl: 'umowa, projekt'},
   '@activity': {
     en: 'activity, task, event, call, meeting',
     de: 'aktivität, aufgabe, termin',
@@ -158,7 +163,7 @@ export const modifiers: Entries = {
   },
   name: {en: 'name, names', pl: 'nazwa', fr: 'dénomination', de: 'benennung'},
   closedate: {
-    en: 'closing date, close date, expected close date, expected closing date, estimated close date, date closed, closedate, expected close, target close date, closed date',
+    en: 'closing date, close date, expected closing, closing, expected close date, expected closing date, estimated close date, date closed, closedate, expected close, target close date, closed date',
     de: 'abschlussdatum, erwarteter abschluss, voraussichtliches abschlussdatum, abschluss am',
     fr: 'date de clôture, date de fermeture, date de closing, date de conclusion, date de cloture prévue',
     es: 'fecha de cierre, fecha cierre, fecha de cierre prevista',
@@ -290,7 +295,7 @@ export const modifiers: Entries = {
     pl: 'procent',
   },
   '-': {
-    en: 'the, of, a, an, and, or, for, in, on, value, values, field, content, default, required, optional, text, s, is, current, standard, custom, new, info, information, data, per',
+    en: 'the, of, a, an, and, or, for, in, on, value, values, field, content, default, required, optional, text, s, is, current, standard, custom, new, info, information, data, per, estimate, estimated, approx',
     de: 'der, die, das, des, dem, den, und, oder, von, vom, an, am, für, feld, wert, im, in, zur, zum, r, e',
     fr: 'de, du, des, la, le, les, l, d, et, ou, à, a, en, au, un, une',
     es: 'de, del, la, el, los, las, y, o, e, en, para, un, una',

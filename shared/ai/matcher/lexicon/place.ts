@@ -4,7 +4,7 @@ import type {Entries} from './entries.ts'
 export const place: Entries = {
   /** All of it in one column, or its street. */
   address: {
-    en: 'address, addr, adr, street address line, mailing addr, full address, address details, postal addr, address line, formatted address',
+    en: 'address, addr, addr line, adr, street address line, mailing addr, full address, address details, postal addr, address line, formatted address',
     de: 'adresse, anschrift, adr, adresszeile, anschriftszeile, straßenadresse, adressinformation',
     fr: 'adresse, adr, ligne d adresse, adresse complète',
     es: 'dirección, domicilio, direcc, línea de dirección, dir',

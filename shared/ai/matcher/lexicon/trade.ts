@@ -134,7 +134,7 @@ export const trade: Entries = {
     pl: 'cena zakupu, koszt, cena nabycia',
   },
   quantity: {
-    en: 'quantity, qty, units, quantity ordered, order quantity, ordered quantity, qty ordered, pieces, count, number of units, order qty, pcs',
+    en: 'quantity, qty, units, order quantity, pieces, count, number of units, order qty, pcs',
     de: 'menge, anzahl, stückzahl, stück, bestellmenge, stk, mng',
     fr: 'quantité, qté, qte, nombre, quantité commandée, nb',
     es: 'cantidad, cant, unidades, cantidad pedida, uds',
@@ -153,7 +153,7 @@ export const trade: Entries = {
     nl: 'gevraagde hoeveelheid, vraag',
     pl: 'ilość zamówiona, zapotrzebowanie',
   },
-  ordered: {en: 'qty ordered, quantity ordered by us, qty on order, on order', de: 'bestellte menge'},
+  ordered: {en: 'qty ordered, quantity ordered, ordered quantity, qty on order, on order', de: 'bestellte menge'},
   stock: {
     en: 'qty in stock, quantity in stock, stock, stock quantity, inventory, inventory quantity, stock on hand, on hand, quantity on hand, in stock quantity, stock level, available quantity, inventory qty, stock qty, qty on hand, available stock',
     de: 'lagerbestand, bestand, lagermenge, menge im lager, verfügbare menge, vorrat, lager',
@@ -195,7 +195,7 @@ export const trade: Entries = {
     pl: 'aktywny, produkt aktywny, w sprzedaży, opublikowany, czy aktywny',
   },
   tax: {
-    en: 'tax, taxes, vat, sales tax, gst, tax rate, tax percent, vat rate, vat percent, tax amount',
+    en: 'tax, taxes, vat, sales tax, gst, tax rate, vat rate, tax amount',
     de: 'mwst, steuer, ust, mehrwertsteuer, umsatzsteuer, steuersatz, mwst satz, ust satz',
     fr: 'tva, taxe, taux de tva, taxes, taux tva, montant tva',
     es: 'iva, impuesto, impuestos, tipo de iva, porcentaje iva, importe iva',
@@ -234,17 +234,17 @@ export const trade: Entries = {
     nl: 'btw code, belastingklasse',
   },
   discount: {
-    en: 'discount, discount amount, rebate, discount percent, disc, line discount, discount value',
-    de: 'rabatt, nachlass, skonto, rabatt prozent',
+    en: 'discount, discount amount, rebate, disc, line discount, discount value',
+    de: 'rabatt, nachlass, skonto',
     fr: 'remise, rabais, réduction, ristourne, montant remise, taux de remise',
     es: 'descuento, dto, rebaja, desc, bonificación',
-    it: 'sconto, ribasso, sc, sconto percentuale',
+    it: 'sconto, ribasso',
     pt: 'desconto, abatimento, valor desconto',
     nl: 'korting, rabat, kortingsbedrag',
     pl: 'rabat, upust, zniżka',
   },
   commission: {
-    en: 'commission, commission rate, sales commission, commission percent',
+    en: 'commission, commission rate, sales commission',
     de: 'provision, kommission, provisionssatz',
     fr: 'commission, taux de commission',
     es: 'comisión, porcentaje de comisión, tasa de comisión',

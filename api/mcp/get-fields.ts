@@ -1,0 +1,78 @@
+import {z} from 'zod'
+import {describeFields} from '../../shared/registry/fields.ts'
+import {chooseModule, findModules} from '../../shared/registry/name.ts'
+import {loadRegistry} from '../../shared/registry/store.ts'
+import {readAtOnce} from '../../sql/registry.ts'
+import {firstOf, tool} from './tool.ts'
+
+const most = 500
+const mostOptions = 50
+const mostAliases = 20
+
+const Field = z.object({
+  field: z.string(),
+  label: z.string(),
+  type: z.string(),
+  length: z.number().nullable(),
+  required: z.boolean(),
+  unique: z.boolean(),
+  writable: z.boolean(),
+  lookup: z.string().nullable().describe('The module it points to'),
+  subform: z.string().nullable().describe('The module of its rows'),
+  options: z.array(z.string()),
+  moreOptions: z.boolean(),
+  description: z.string().nullable(),
+  format: z.string().nullable(),
+  aliases: z.array(z.string()),
+  personal: z.boolean().describe('Holds personal data'),
+  excluded: z.boolean().describe('Imports do not offer it'),
+})
+
+export const getFields = tool({
+  name: 'get_fields',
+  title: 'Get fields',
+  description:
+    'Describes the fields of one CRM module: type, length, options, what is required or unique, and what the organisation says about each.',
+  input: z.strictObject({
+    module: z.string().min(1).max(200).describe('The module as list_modules names it'),
+    connector: z.string().max(100).optional().describe('Needed where several connections have the module'),
+  }),
+  output: z.object({module: z.string(), connector: z.string(), fields: z.array(Field), truncated: z.boolean()}),
+  run: ({db, caller: {org}}, {module: name, connector}) =>
+    readAtOnce(db, async tx => {
+      const registry = await loadRegistry(tx, org)
+      const known = chooseModule(await findModules(tx, org, registry), {name, connector})
+      const {some, more} = firstOf(await describeFields(tx, registry, known, {all: false}), most)
+      const fields = some.flatMap(field => ('type' in field ? [describe(field)] : []))
+      return {module: known.curated?.key ?? known.apiName, connector: known.connectorId, fields, truncated: more}
+    }),
+})
+
+type Described = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
+
+/** The examples of an annotation stay here: people write them from what their files hold. */
+const describe = ({
+  apiName,
+  label,
+  type,
+  length,
+  required,
+  unique,
+  creatable,
+  updatable,
+  readOnly,
+  ...field
+}: Described): z.input<typeof Field> => {
+  const options = firstOf(
+    field.picklist.map(({display}) => display),
+    mostOptions,
+  )
+  return {
+    ...{field: apiName, label, type, length, required, unique: unique !== null, writable: (creatable || updatable) && !readOnly},
+    ...{lookup: field.lookup?.module ?? null, subform: field.subform?.module ?? null, options: options.some, moreOptions: options.more},
+    ...{description: field.annotation?.description ?? null, format: field.annotation?.format ?? null},
+    aliases: firstOf(field.annotation?.aliases ?? [], mostAliases).some,
+    personal: field.annotation?.pii ?? false,
+    excluded: field.annotation?.excluded ?? false,
+  }
+}

@@ -1,0 +1,97 @@
+import {Readable} from 'node:stream'
+import type {ReadableStream} from 'node:stream/web'
+import type {CreateMcpHandlerOptions, McpHttpHandler, McpServer} from '@modelcontextprotocol/server'
+import type {Refusal} from '../../shared/errors.ts'
+import type {Member} from '../access.ts'
+import {assertPlain} from '../body.ts'
+import {type Reply, reply} from '../reply.ts'
+import {type Asked, type Route, route, type Tools} from '../route.ts'
+import {challengeOf, guardMcp} from './guard.ts'
+
+/** As what somebody asks for is told apart from what anybody else does: the caller of the bearer, never of an argument. */
+export type McpInput = Tools & {caller: Member; request: Asked}
+type Build = (input: McpInput, sdk: typeof import('@modelcontextprotocol/server')) => McpServer
+
+const mostBytes = 1024 ** 2
+/** Messages in one body, which clients of before 2025-06-18 may send. */
+const mostTogether = 20
+/** A stream that a client holds open for changes ends then, and it asks again. */
+const longestMs = 600_000
+const mostStreams = 200
+
+/**
+ * A server of the Model Context Protocol (Streamable HTTP) behind the gates of every route: stateless, so each request is answered by a server
+ * built for it, of either era of the protocol. `bus`: who says that a list has changed, to those that listen; ours never do. Its answers are JSON-RPC; what is refused before them is told in the envelope.
+ */
+export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'> = {}): Route => {
+  let opened: Promise<McpHttpHandler> | null = null
+  return route({
+    method: 'post',
+    path: '/mcp',
+    access: {role: 'operator', oauth: true},
+    effect: 'read',
+    body: 'bytes',
+    mostBytes,
+    guard: guardMcp,
+    challenge: config => challengeOf(config),
+    async handle({body, ...input}) {
+      const message = readMessage(body)
+      if ('refusal' in message) return reply({status: 400, json: message.refusal})
+      opened ??= open(build, input, more)
+      return answerOf(await (await opened).fetch(requestOf(input, body), {authInfo: infoOf(input), ...message}))
+    },
+  })
+}
+
+/** Loaded when the first client comes: most processes are never asked. */
+const open = async (build: Build, {log}: Pick<Tools, 'log'>, more: object): Promise<McpHttpHandler> => {
+  const sdk = await import('@modelcontextprotocol/server')
+  return sdk.createMcpHandler(({authInfo}) => build(authInfo!.extra!.input as McpInput, sdk), {
+    ...{maxRequestBodySize: mostBytes, maxSubscriptions: mostStreams, ...more},
+    onerror: error => log.debug({err: error}, 'an MCP request was refused'),
+  })
+}
+
+/** What is no JSON is left for the protocol to refuse. */
+const readMessage = (body: Buffer): {parsedBody?: unknown} | {refusal: object} => {
+  let parsedBody: unknown
+  try {
+    parsedBody = JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(body))
+  } catch {
+    return {}
+  }
+  if (Array.isArray(parsedBody) && parsedBody.length > mostTogether)
+    return {refusal: invalid(`A batch has at most ${mostTogether} messages`)}
+  try {
+    assertPlain(parsedBody)
+  } catch (error) {
+    return {refusal: invalid((error as Refusal).message)}
+  }
+  return {parsedBody}
+}
+
+const invalid = (message: string) => ({jsonrpc: '2.0', error: {code: -32_600, message}, id: null})
+
+const requestOf = ({config, request}: McpInput, body: Buffer): Request => {
+  const headers = Object.entries(request.headers).flatMap(([name, value]) =>
+    [value].flat().map(one => [name, one ?? ''] as [string, string]),
+  )
+  const signal = AbortSignal.any([request.signal, request.draining, AbortSignal.timeout(longestMs)])
+  // The bearer has done its work at the gates.
+  const told = new Headers(headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name)))
+  return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: told, body, signal})
+}
+
+const infoOf = (input: McpInput) => {
+  const {grant, token, session} = input.caller
+  return {token: '', clientId: grant ?? token ?? session ?? '', scopes: ['mcp'], extra: {input}}
+}
+
+const answerOf = async (response: Response): Promise<Reply> => {
+  const headers = {'cache-control': 'no-store', ...Object.fromEntries(response.headers)}
+  const {status, body} = response
+  if (body === null) return reply({status, headers})
+  if (!headers['content-type' as keyof typeof headers]?.includes('event-stream'))
+    return reply({status, headers, body: Buffer.from(await response.arrayBuffer())})
+  return reply({status, headers, body: Readable.fromWeb(body as ReadableStream)})
+}

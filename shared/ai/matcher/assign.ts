@@ -1,0 +1,51 @@
+/**
+ * One column to at most one field and the other way round, so that the sum of `worth` is largest (Hungarian algorithm, O(rows² × columns)).
+ * Answers for each row its column, or -1 for none; nothing is assigned that is worth 0 or less. The same worth gives the same answer.
+ */
+export const assign = (worth: readonly (readonly number[])[]): number[] => {
+  const rows = worth.length
+  const wide = worth[0]?.length ?? 0
+  // Each row may also take a place of its own that is worth nothing.
+  const columns = wide + rows
+  const cost = (row: number, column: number) => (column < wide ? -Math.max(0, worth[row]![column]!) : 0)
+  const [u, v] = [new Float64Array(rows + 1), new Float64Array(columns + 1)]
+  const taken = new Int32Array(columns + 1)
+  const way = new Int32Array(columns + 1)
+  for (let row = 1; row <= rows; row++) {
+    taken[0] = row
+    let at = 0
+    const least = new Float64Array(columns + 1).fill(Number.POSITIVE_INFINITY)
+    const used = new Uint8Array(columns + 1)
+    do {
+      used[at] = 1
+      const current = taken[at]!
+      let [delta, next] = [Number.POSITIVE_INFINITY, 0]
+      for (let column = 1; column <= columns; column++) {
+        if (used[column]) continue
+        const reduced = cost(current - 1, column - 1) - u[current]! - v[column]!
+        if (reduced < least[column]!) {
+          least[column] = reduced
+          way[column] = at
+        }
+        if (least[column]! < delta) {
+          delta = least[column]!
+          next = column
+        }
+      }
+      for (let column = 0; column <= columns; column++) {
+        if (used[column]) {
+          u[taken[column]!]! += delta
+          v[column]! -= delta
+        } else least[column]! -= delta
+      }
+      at = next
+    } while (taken[at] !== 0)
+    for (; at !== 0; at = way[at]!) taken[at] = taken[way[at]!]!
+  }
+  const found = new Array<number>(rows).fill(-1)
+  for (let column = 1; column <= wide; column++) {
+    const row = taken[column]! - 1
+    if (row >= 0 && worth[row]![column - 1]! > 0) found[row] = column - 1
+  }
+  return found
+}

@@ -1,0 +1,113 @@
+import type {Records} from './agreement.ts'
+import {type Neighbours, type Reading, readMeanings, readNeighbours} from './meaning.ts'
+import type {MatchField, Why} from './propose.ts'
+import {normalForm} from './words.ts'
+
+/** A mapping members of the org took over before. `header` is the column's name in its normal form (`normalForm`), `times` how often. */
+export type Accepted = {header: string; module?: string | null; field: string; times: number}
+
+/** A field with all its names read. `isClosed`: it cannot be written, and stands here only to be recognised. */
+export type KnownField = {
+  field: MatchField
+  isClosed: boolean
+  /** Its own names in their normal form, and which they are. */
+  names: Map<string, Why>
+  /** Columns taken for it before, by how often, best of all fields. */
+  accepted: ReadonlySet<string>
+  readings: Reading[]
+  words: string[][]
+  options: ReadonlySet<string>
+  records: Records
+}
+
+/** Never a value of a file: what rows and files cannot hold, or the CRM sets. */
+const closedTypes = new Set(['formula', 'autonumber', 'profileimage', 'imageupload', 'fileupload', 'subform', 'rollup_summary'])
+const systemNames = new Set([
+  'id',
+  'created_by',
+  'modified_by',
+  'created_time',
+  'modified_time',
+  'last_activity_time',
+  'tag',
+  'layout',
+  'record_image',
+])
+
+const isClosed = ({apiName, dataType, readOnly}: MatchField) =>
+  readOnly === true || closedTypes.has(dataType) || systemNames.has(apiName.toLowerCase()) || /__s$/i.test(apiName)
+
+export const readFields = (fields: readonly MatchField[], accepted: readonly Accepted[]): KnownField[] => {
+  const recordsOf = readModules(fields)
+  const taken = readAccepted(accepted)
+  const beside = new Map<string, Neighbours>()
+  for (const module of new Set(fields.map(field => field.module ?? ''))) {
+    const labels = fields.filter(field => (field.module ?? '') === module).map(({label}) => label)
+    beside.set(module, readNeighbours(labels, recordsOf.get(module)!.has('person')))
+  }
+  return fields.map(field => {
+    const module = field.module ?? ''
+    const names = namesOf(field)
+    return {
+      ...{field, names, isClosed: isClosed(field), records: recordsOf.get(module)!},
+      accepted: taken.get(placeOf(module, field.apiName)) ?? taken.get(placeOf('', field.apiName)) ?? new Set<string>(),
+      readings: [...names.keys()].length === 0 ? [] : readField(field, beside.get(module)!),
+      words: [...names.keys()].map(name => name.split(' ')),
+      options: new Set((field.picklist ?? []).flatMap(({display, actual}) => [normalForm(display), normalForm(actual)])),
+    }
+  })
+}
+
+const namesOf = ({label, apiName, localLabels = []}: MatchField): Map<string, Why> => {
+  const names = new Map<string, Why>()
+  const add = (name: string, why: Why) => {
+    const form = normalForm(name)
+    if (form !== '' && !names.has(form)) names.set(form, why)
+  }
+  add(label, 'label')
+  add(apiName, 'apiName')
+  for (const local of localLabels) add(local, 'localLabel')
+  return names
+}
+
+/** What it may mean by any of its names; of an ambiguous one only what is likely. */
+const readField = ({label, apiName, localLabels = []}: MatchField, neighbours: Neighbours): Reading[] => {
+  const readings = new Map<string, Reading>()
+  for (const name of new Set([label, apiName, ...localLabels])) {
+    const all = readMeanings(name, neighbours)
+    for (const reading of all) {
+      if (reading.weight < (all[0]?.weight ?? 0) * 0.85) continue
+      const key = JSON.stringify([reading.about, reading.kinds, reading.of, reading.nth, reading.rest])
+      if (!readings.has(key)) readings.set(key, {...reading, weight: 1})
+    }
+  }
+  return [...readings.values()]
+}
+
+/** What a module's records are, as its name says. */
+const readModules = (fields: readonly MatchField[]): Map<string, Records> => {
+  const modules = new Map<string, Records>()
+  const alone: Neighbours = {firstname: false, lastname: false, place: false, person: false, languages: 0}
+  for (const {module = ''} of fields) {
+    if (!modules.has(module)) modules.set(module, new Set(readMeanings(module, alone)[0]?.of ?? []))
+  }
+  return modules
+}
+
+const placeOf = (module: string, field: string) => `${module}\n${field}`
+
+/** Each header for the field it was taken for most often; of equals the first by name. */
+const readAccepted = (accepted: readonly Accepted[]): Map<string, Set<string>> => {
+  const best = new Map<string, Accepted>()
+  for (const one of accepted) {
+    const key = `${one.module ?? ''}\n${one.header}`
+    const before = best.get(key)
+    if (!before || one.times > before.times || (one.times === before.times && one.field < before.field)) best.set(key, one)
+  }
+  const byField = new Map<string, Set<string>>()
+  for (const {header, module, field} of best.values()) {
+    const place = placeOf(module ?? '', field)
+    byField.set(place, (byField.get(place) ?? new Set()).add(header))
+  }
+  return byField
+}

@@ -1,0 +1,119 @@
+import {type Kind, lookOf, looks} from '../../imports/cell-kind.ts'
+import type {MatchColumn, MatchField} from './propose.ts'
+import {normalForm} from './words.ts'
+
+/** What a column's values look like, from the first of them. `count` 0: nothing is known of them. */
+export type Fingerprint = {
+  count: number
+  /** Shares of the values, 0 to 1. */
+  email: number
+  url: number
+  phone: number
+  date: number
+  number: number
+  boolean: number
+  digits: number
+  /** Profiles on networks: no company's website. */
+  profile: number
+  /** The different values in their normal form. */
+  different: ReadonlySet<string>
+  longest: number
+}
+
+const mostValues = 20
+const longestValue = 300
+const kinds: Kind[] = ['integer', 'decimal', 'boolean', 'date', 'email', 'url', 'phone', 'text']
+
+export const readFingerprint = ({samples = [], type}: MatchColumn): Fingerprint => {
+  const values: string[] = []
+  for (const sample of samples) {
+    if (values.length === mostValues) break
+    if (typeof sample === 'string' && sample.trim() !== '') values.push(sample.trim().slice(0, longestValue))
+  }
+  if (values.length === 0) return ofKind(type)
+  const share = (is: (value: string) => boolean) => values.filter(is).length / values.length
+  const kindOf = (value: string) => looks[lookOf(value)]!.kind
+  return {
+    count: values.length,
+    email: share(value => kindOf(value) === 'email'),
+    url: share(isAddress),
+    phone: share(isLine),
+    date: share(value => kindOf(value) === 'date' || /\d/.test(value)),
+    number: share(isNumber),
+    boolean: share(value => kindOf(value) === 'boolean' || value === '0' || value === '1'),
+    digits: share(value => /\d/.test(value)),
+    profile: share(value => /(linkedin|facebook|instagram|twitter|xing|x)\.com\//i.test(value)),
+    different: new Set(values.map(normalForm)),
+    longest: Math.max(...values.map(value => value.length)),
+  }
+}
+
+/** Where only the kind of the whole column is known, as the file's evidence names it. */
+const ofKind = (type: string | undefined): Fingerprint => {
+  const kind = kinds.find(one => one === type)
+  const is = (...wanted: Kind[]) => (kind && wanted.includes(kind) ? 1 : 0)
+  const number = is('integer', 'decimal')
+  return {
+    ...{count: kind && kind !== 'text' ? 1 : 0, email: is('email'), url: is('url'), phone: is('phone', 'integer'), date: is('date')},
+    ...{number, boolean: is('boolean'), digits: is('integer', 'decimal', 'date', 'phone'), profile: 0, different: new Set(), longest: 0},
+  }
+}
+
+const isAddress = (value: string) => /^(https?:\/\/)?[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)+([/?#]\S*)?$/iu.test(value) && !value.includes('@')
+const isLine = (value: string) => {
+  const digits = value.replace(/\D/g, '').length
+  return digits >= 5 && digits <= 17 && /^[\d\s()+./\-x;,]+$/i.test(value.replace(/^\D{0,6}[:.]/, ''))
+}
+const isNumber = (value: string) =>
+  /^[^\p{L}]*\d[\d\s.,']*[^\p{L}]*$/u.test(value.replace(/^[A-Z]{3}\s|\s[A-Z]{3}$|€|\$|£|zł|kr/g, '')) && !isDate(value)
+const isDate = (value: string) => looks[lookOf(value)]!.kind === 'date'
+
+/** What values say of a field: a factor on what the names say, 0 where they cannot be its values; and whether they speak for it. */
+export type Evidence = {factor: number; speaks: boolean}
+
+const silent: Evidence = {factor: 1, speaks: false}
+const against = (factor: number): Evidence => ({factor, speaks: false})
+const speaking: Evidence = {factor: 1.04, speaks: true}
+
+const numeric = new Set(['integer', 'bigint', 'double', 'currency', 'percent'])
+
+/** A single value that does not fit refuses nothing; three do. */
+const fewest = 3
+
+export const weigh = (values: Fingerprint, field: MatchField, options: ReadonlySet<string>): Evidence => {
+  if (values.count === 0) return silent
+  const {dataType} = field
+  const no = values.count >= fewest ? 0 : 0.5
+  if (dataType === 'email') return values.email >= 0.5 ? speaking : values.email === 0 ? against(no) : against(0.6)
+  if (dataType === 'website')
+    return values.profile > 0.5 ? against(0.4) : values.url >= 0.5 ? speaking : values.url === 0 ? against(no) : silent
+  if (dataType === 'phone') return values.phone >= 0.5 ? speaking : values.digits === 0 ? against(no) : against(0.7)
+  if (dataType === 'date' || dataType === 'datetime') return values.date >= 0.5 ? speaking : values.date === 0 ? against(no) : against(0.6)
+  if (numeric.has(dataType)) return values.number >= 0.5 ? speaking : values.digits === 0 ? against(no) : against(0.75)
+  if (dataType === 'boolean')
+    return values.boolean >= 0.8 ? speaking : values.boolean === 0 ? against(values.count >= fewest ? 0.3 : 0.6) : silent
+  if (dataType === 'picklist' || dataType === 'multiselectpicklist') return weighOptions(values, options)
+  return weighText(values, field)
+}
+
+const weighOptions = ({different, count}: Fingerprint, options: ReadonlySet<string>): Evidence => {
+  if (options.size === 0 || different.size === 0) return silent
+  const common = [...different].filter(value => options.has(value)).length / different.size
+  if (common >= 0.5) return {factor: 1.06, speaks: true}
+  // Values may be other words for the options: a person translates them.
+  return common === 0 && different.size >= fewest && count >= fewest ? against(0.9) : silent
+}
+
+const weighText = (values: Fingerprint, {length}: MatchField): Evidence => {
+  if (values.email >= 0.8 || values.profile >= 0.8) return against(0.5)
+  return length && values.longest > length ? against(0.9) : silent
+}
+
+/** How far a field's values alone would tell it, for a column whose name says nothing: only what nothing else looks like. */
+export const tells = (values: Fingerprint, field: MatchField, options: ReadonlySet<string>): number => {
+  if (values.count < fewest) return 0
+  if (field.dataType === 'email' && values.email >= 0.8) return 0.62
+  if (field.dataType === 'website' && values.url >= 0.8 && values.profile === 0 && values.email === 0) return 0.6
+  if (field.dataType === 'picklist' && values.different.size >= 2 && [...values.different].every(value => options.has(value))) return 0.62
+  return 0
+}

@@ -1,0 +1,63 @@
+import {agree} from './agreement.ts'
+import type {KnownField} from './field.ts'
+import {type Fingerprint, tells, weigh} from './fingerprint.ts'
+import {type Neighbours, type Reading, readMeanings} from './meaning.ts'
+import type {MatchColumn, Why} from './propose.ts'
+import {overlap} from './similar.ts'
+
+/** How well a column fits a field, 0 to a little over 1, and why. */
+export type Match = {score: number; why: Why[]}
+
+const byAcceptance = 1.08
+const byOwnName = 1
+/** Names of unknown words can only be alike. */
+const byLikeness = 0.88
+const leastAlike = 0.6
+
+const none: Match = {score: 0, why: []}
+
+type Asked = {name: string; column: MatchColumn; neighbours: Neighbours}
+
+/** A column against every field, in their order. */
+export const scoreColumn = ({name, column, neighbours}: Asked, values: Fingerprint, fields: readonly KnownField[]): Match[] => {
+  const readings = readMeanings(column.name, neighbours)
+  const words = name === '' ? [] : name.split(' ')
+  const saysNothing = readings.every(({about, of}) => about === '' && of.length === 0)
+  return fields.map(field => {
+    const named = scoreName({name, words, readings}, field)
+    const evidence = weigh(values, field.field, field.options)
+    if (named.score < 0.3 && saysNothing && !field.isClosed) {
+      const told = tells(values, field.field, field.options)
+      if (told > named.score) return {score: told, why: [field.options.size > 0 ? 'options' : 'fingerprint']}
+    }
+    if (named.score === 0) return none
+    const why: Why[] = evidence.speaks ? [...named.why, field.options.size > 0 ? 'options' : 'fingerprint'] : named.why
+    return {score: named.score * evidence.factor, why}
+  })
+}
+
+const scoreName = ({name, words, readings}: {name: string; words: string[]; readings: Reading[]}, field: KnownField): Match => {
+  if (field.accepted.has(name)) return {score: byAcceptance, why: ['accepted']}
+  const own = field.names.get(name)
+  if (own) return {score: byOwnName, why: [own]}
+  let best = 0
+  for (const reading of readings) {
+    for (const wanted of field.readings) best = Math.max(best, agree(reading, wanted, field.records))
+  }
+  if (best >= 0.5) return {score: best, why: ['alias']}
+  const alike = likenessTo(words, readings, field)
+  return alike > best ? {score: alike, why: ['similar']} : best > 0 ? {score: best, why: ['alias']} : none
+}
+
+/** Only where one side has words nobody knows: what is known and differs is not alike. */
+const likenessTo = (words: string[], readings: Reading[], field: KnownField): number => {
+  const isUnknown = readings.length === 0 || readings[0]!.rest.length > 0 || readings[0]!.about === ''
+  if (!isUnknown || words.length === 0) return 0
+  const wanted = field.readings[0]
+  const differs = readings[0] !== undefined && readings[0].about !== '' && wanted !== undefined && wanted.about !== readings[0].about
+  const sameNumber = (readings[0]?.nth ?? 0) === (wanted?.nth ?? 0)
+  let best = 0
+  for (const own of field.words) best = Math.max(best, overlap(words, own))
+  if (best < leastAlike) return 0
+  return byLikeness * best * (differs ? 0.45 : 1) * (sameNumber ? 1 : 0.3)
+}

@@ -1,0 +1,37 @@
+import {z} from 'zod'
+import {findRepeated, listOf} from '../registry/annotation.ts'
+
+export const mostSampleRows = 20
+const mostColumns = 500
+const mostCellCharacters = 10_000
+/** All cells together. */
+const mostCharacters = 500_000
+
+const Row = z.array(z.string().max(mostCellCharacters).nullable()).max(mostColumns)
+
+/** Some rows of a file, as `GET …/sources/{id}/rows` gives them: a cell for every column, null for none. */
+export const sampleShape = {
+  columns: listOf(z.string().min(1).max(500), {most: mostColumns, least: 1}),
+  rows: listOf(Row, {most: mostSampleRows}).default([]),
+}
+
+type Sample = {columns: string[]; rows: (string | null)[][]}
+
+/** What the shapes of columns and rows do not show. */
+export const assertSample = ({columns, rows}: Sample, context: z.RefinementCtx): void => {
+  for (const at of findRepeated(columns)) context.addIssue({code: 'custom', path: ['columns', at], message: 'Another column has this name'})
+  for (const [at, row] of rows.entries())
+    if (row.length > columns.length)
+      context.addIssue({code: 'custom', path: ['rows', at], message: 'This row has more cells than there are columns'})
+  const characters = rows.reduce((sum, row) => sum + row.reduce((cells, cell) => cells + (cell?.length ?? 0), 0), 0)
+  if (characters > mostCharacters)
+    context.addIssue({code: 'custom', path: ['rows'], message: `At most ${mostCharacters} characters together: send fewer rows`})
+}
+
+/** Column by column, without the empty cells. */
+export const samplesOf = ({columns, rows}: Sample): {name: string; samples: string[]}[] =>
+  columns.map((name, at) => ({name, samples: rows.map(row => row[at] ?? '').filter(text => text.trim() !== '')}))
+
+/** As an expression sees them. */
+export const recordsOf = ({columns, rows}: Sample): Record<string, string>[] =>
+  rows.map(row => Object.fromEntries(columns.map((name, at) => [name, row[at] ?? ''])))

@@ -1,0 +1,49 @@
+import {listConnectors} from '../../sql/connectors.ts'
+import type {Db} from '../../sql/database.ts'
+import {Refusal} from '../errors.ts'
+import {assertOwn} from '../registry/name.ts'
+import {type Drift, findDrift} from './drift.ts'
+import {findKnownNow, keepKnown} from './known.ts'
+import {Template} from './template.ts'
+
+/** `issues`: why it would not be saved. `problems`: what an import of it would meet; those that stop one say so. */
+export type Validated = {
+  valid: boolean
+  issues: {path: string; message: string}[]
+  problems: Drift[]
+  connectorId: string | null
+  discovery: {id: string; createdAt: string} | null
+}
+
+const mostIssues = 100
+
+/**
+ * A document as saving would take it, and as the newest discovery of its connection (or of the one named, for a template of any) would have
+ * it. Nothing is kept.
+ */
+export const validateTemplate = async (
+  db: Db,
+  {org, document, connector}: {org: string; document: unknown; connector?: string | undefined},
+): Promise<Validated> => {
+  const connections = await listConnectors(db, org)
+  if (connector !== undefined) assertOwn(connections, connector)
+  const {data: template, error} = Template.safeParse(document)
+  if (!template) {
+    const issues = error.issues.slice(0, mostIssues).map(({path, message}) => ({path: path.join('.'), message}))
+    return {valid: false, issues, problems: [], connectorId: null, discovery: null}
+  }
+  const named = connector ?? template.connectorId
+  if (named !== null && !connections.some(({id}) => id === named)) throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
+  const known = await findKnownNow(db, {org, connector: named})
+  const {discovery, modules, libraries} = known
+  const problems = findDrift(
+    {...template, known: keepKnown(template.flows, known)},
+    {sources: [], modules: discovery && modules, libraries},
+  )
+  const {id, createdAt} = discovery ?? {}
+  return {
+    valid: problems.every(({stops}) => !stops),
+    ...{issues: [], problems: problems.slice(0, mostIssues), connectorId: named},
+    discovery: id !== undefined && createdAt !== undefined ? {id, createdAt} : null,
+  }
+}

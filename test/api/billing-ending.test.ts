@@ -1,0 +1,127 @@
+import anyTest, {type TestFn} from 'ava'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import {type Billing, customerOf, openBilling, seedSubscription, settleMoney, subscribe} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {openTopping} from '../topping.ts'
+import {until} from '../until.ts'
+import {world} from '../world.ts'
+
+/** An org that is closed or erased pays no more. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: ['billing', 'erasure']})
+})
+test.afterEach.always(() => billing.payment.faults.clear())
+test.afterEach(t => settleMoney(t, billing))
+
+const staff = (path: string, body: object = {reason: 'A test'}) => billing.house.as(billing.house.adminToken)('POST', path, body)
+const sessions = (customer: string) => billing.payment.all('checkout.session').filter(one => one.customer === customer)
+const subscriptionOf = (customer: string) => billing.payment.all('subscription').find(one => one.customer === customer)!
+
+const openPage = (token: string, body: object) => ok(billing.house.as(token)('POST', '/billing/checkout', body), 200)
+
+test('closing an org ends its subscription with what is paid, and its open pages; opening it again leaves that', async t => {
+  const {house, payment} = billing
+  const {org, token} = await house.makeOrg()
+  await subscribe(billing, {org, token, planKey: 'team'})
+  await openPage(token, {kind: 'credit_pack', packKey: 'credits_500'})
+  const customer = await customerOf(billing, org)
+  payment.faults.add({method: 'GET', path: '/v1/checkout/sessions', action: {type: 'status', status: 500, shouldRetry: false}})
+  await ok(staff(`/staff/orgs/${org}/close`), 200)
+  const found = await until(
+    () => findSubscription(house.db, org),
+    subscription => subscription?.cancelsAt !== null,
+  )
+  t.like(found, {status: 'active', pending: {planKey: 'free'}})
+  t.is(subscriptionOf(customer).cancel_at_period_end, true)
+  t.deepEqual(
+    sessions(customer)
+      .map(({mode, status}) => [mode, status])
+      .toSorted(),
+    [
+      ['payment', 'expired'],
+      ['subscription', 'complete'],
+    ],
+  )
+  await ok(staff(`/staff/orgs/${org}/reopen`), 200)
+  t.like(await findSubscription(house.db, org), {pending: {planKey: 'free'}})
+  t.true(subscriptionOf(customer).cancel_at_period_end)
+})
+
+test('a move down that waits gives way to the end', async t => {
+  const {house, stripe, prices} = billing
+  const {org} = await house.makeOrg()
+  const {id, customer} = await seedSubscription(billing, {org, planKey: 'business'})
+  const schedule = await stripe.subscriptionSchedules.create({from_subscription: id})
+  const [{start_date, end_date, items}] = schedule.phases as [any]
+  await stripe.subscriptionSchedules.update(schedule.id, {
+    end_behavior: 'release',
+    phases: [
+      {start_date, end_date, items: items.map(({price, quantity}: any) => ({price, quantity}))},
+      {items: [{price: prices['team.month']}], duration: {interval: 'month', interval_count: 1}},
+    ],
+  })
+  await ok(staff(`/staff/orgs/${org}/close`), 200)
+  await until(
+    () => subscriptionOf(customer as string),
+    ({cancel_at_period_end}) => cancel_at_period_end,
+  )
+  t.is(subscriptionOf(customer as string).schedule, null)
+})
+
+test('who is open again before anything was done keeps what is paid for; who has nothing has nothing to end', async t => {
+  const {house, payment} = billing
+  const {org} = await house.makeOrg()
+  await ok(staff(`/staff/orgs/${org}/close`), 200)
+  const jobs = await until(
+    () => house.queue.findJobs<{org: string}>('billing.end', {key: org}),
+    all => all.every(({state}) => state === 'completed'),
+  )
+  t.is(jobs.length, 1)
+  t.is(payment.journal().filter(({path}) => path.includes(org)).length, 0)
+  await ok(staff(`/staff/orgs/${org}/reopen`), 200)
+})
+
+test('erasing an org ends its subscription at once, waits for a provider that is away, and then leaves nothing here', async t => {
+  const {house, payment} = billing
+  const org = await openTopping(billing, {threshold: 100_000, monthlyCap: 500})
+  await until(org.balance, ({purchased}) => purchased > 0)
+  await openPage(org.token, {kind: 'credit_pack', packKey: 'credits_500'})
+  payment.faults.add({
+    method: 'DELETE',
+    path: '/v1/subscriptions/*',
+    action: {type: 'status', status: 503, body: 'html', shouldRetry: false},
+  })
+  await ok(staff(`/staff/orgs/${org.org}/erase`), 202)
+  await until(
+    async () => (await house.hot.query('select id from orgs where id = $1', [org.org])).rowCount,
+    count => count === 0,
+    60,
+  )
+  t.is(subscriptionOf(org.customer).status, 'canceled')
+  t.deepEqual(
+    sessions(org.customer).map(({status}) => status),
+    ['expired'],
+  )
+  for (const table of ['billing_accounts', 'subscriptions', 'checkouts', 'topup_attempts', 'overage_reports'])
+    t.is((await house.hot.query(`select from ${table} where org_id = $1`, [org.org])).rowCount, 0, table)
+  const {rows} = await house.hot.query('select count(*)::int as count from payment_events where org_id is null')
+  t.true(rows[0].count > 0, 'the log of events stays, and names no org')
+  // What was bought is gone with the org: the account of it, too.
+  const paid = payment.all('payment_intent').find(({id}) => org.intents().some(one => one.id === id))!
+  t.is(paid.status, 'succeeded')
+  payment.world.store.put({...paid, metadata: {...paid.metadata, kind: 'erased'}})
+})
+
+test('where no provider is configured an org is closed and erased all the same', async t => {
+  const bare = await world(t, {workers: ['billing', 'erasure']})
+  const {org} = await bare.makeOrg()
+  await ok(bare.as(bare.adminToken)('POST', `/staff/orgs/${org}/close`, {reason: 'A test'}), 200)
+  await ok(bare.as(bare.adminToken)('POST', `/staff/orgs/${org}/erase`, {reason: 'A test'}), 202)
+  await until(
+    async () => (await bare.hot.query('select id from orgs where id = $1', [org])).rowCount,
+    count => count === 0,
+  )
+  t.pass()
+})
