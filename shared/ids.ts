@@ -36,10 +36,19 @@ const PREFIXES = [
   'oar',
   'ogr',
   'aiu',
+  'trn',
 ] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */
 export const newId = (prefix: (typeof PREFIXES)[number]) => `${prefix}_${base32(uuidV7())}`
+
+/** An id that sorts after `last`, also where another process with a clock ahead of ours made that. For whoever gives ids one at a time. */
+export const newIdAfter = (prefix: (typeof PREFIXES)[number], last: string | null): string => {
+  const id = newId(prefix)
+  if (last === null || id > last) return id
+  const rest = last.replace(/z+$/, '')
+  return rest.slice(0, -1) + ALPHABET[ALPHABET.indexOf(rest.at(-1)!) + 1] + ALPHABET[0]!.repeat(last.length - rest.length)
+}
 
 /** 48 bits of milliseconds, the version, a count of twelve bits, and randomness; the variant bits stay those of the random UUID. */
 const uuidV7 = () => {

@@ -10,8 +10,8 @@ const hourly = sql.fragment`interval '1 hour'`
 const perKind = 200
 
 /**
- * Orgs whose rows may not be what the provider has, though nothing came that says so: changes, pages and top-ups without an end, a trial that
- * should be over, and every living subscription a day after it was last read. Those asked of longest ago, claimed at once for whoever asks; none
+ * Orgs whose rows may not be what the provider has, though nothing came that says so: changes and pages without an end, a trial that should
+ * be over, and every living subscription a day after it was last read. Those asked of longest ago, claimed at once for whoever asks; none
  * that somebody has at this moment.
  */
 export const claimDueOrgs = (db: Db, limit: number) =>
@@ -22,14 +22,13 @@ export const claimDueOrgs = (db: Db, limit: number) =>
       select org_id, ${soon} from plan_changes where state = 'accepted' and created_at < lading_now() - ${soon}
       union all
       select org_id, case when state = 'started' or expires_at <= lading_now() then ${soon} else ${hourly} end
-      from checkouts where state in ('started', 'open') and created_at < lading_now() - ${soon}
-      union all
-      select org_id, ${soon} from topup_attempts where state in ('pending', 'unknown') and created_at < lading_now() - ${soon}
+      from checkouts where state in ('started', 'open') and created_at < lading_now() - interval '10 minutes'
       union all
       select org_id, ${soon} from subscriptions where status = 'trialing' and trial_ends_at <= lading_now()
       union all
-      (select org_id, ${hourly} from subscriptions
+      (select org_id, ${hourly} from subscriptions s
         where status not in ('canceled', 'incomplete_expired') and read_at < lading_now() - interval '1 day'
+          and not exists (select from billing_accounts b where b.org_id = s.org_id and reconciled_at >= lading_now() - ${hourly})
         order by read_at limit ${perKind})),
     next as (
       select org_id from billing_accounts

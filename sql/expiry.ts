@@ -23,7 +23,7 @@ export const isStillOld = (tx: Tx, {no, days}: {no: number; days: number}) =>
   tx.exists(sql.type(Empty)`select from imports i where import_no = ${no} and ${isOld(days)}`)
 
 /**
- * From here on the import and its runs are a bare record: its files are let go of in this transaction, the rest is deleted in pieces. The
+ * From here on the import and its runs are a bare record: its files and conversations are let go of in this transaction, the rest is deleted in pieces. The
  * caller holds the import, and no run of it is under way. Answers how many runs expired with it.
  */
 export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: boolean}): Promise<number> => {
@@ -33,6 +33,7 @@ export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: 
     where import_no = ${no}`)
   const {rowCount} = await tx.query(sql.type(Empty)`
     update runs set expired_at = lading_now(), archived = true where import_no = ${no} and expired_at is null`)
+  await tx.query(sql.type(Empty)`delete from conversation_turns where import_no = ${no}`)
   await tx.query(sql.type(Empty)`delete from sources where import_no = ${no}`)
   return rowCount
 }

@@ -82,20 +82,23 @@ export const revokeOwnGrant = (db: Db, {org, person, id}: Whose & {id: string}) 
 
 /**
  * What is over for a day: requests, tokens, grants with no token left, and clients that nobody has let in since the day they came, or for
- * three months. Answers how many rows went.
+ * three months. At most `limit` of each; answers how many rows of the largest kind went.
  */
-export const deleteEndedOAuth = async (tx: Tx): Promise<number> => {
+export const deleteEndedOAuth = async (db: Db, limit: number): Promise<number> => {
   const over = sql.fragment`expires_at < lading_now() - interval '1 day'`
-  const gone = [
-    await tx.query(sql.type(Empty)`delete from oauth_requests where ${over}`),
-    await tx.query(sql.type(Empty)`delete from oauth_tokens where ${over}`),
-    await tx.query(sql.type(Empty)`
-      delete from oauth_grants g where created_at < lading_now() - interval '1 day'
-        and not exists (select from oauth_tokens where grant_id = g.id)`),
-    await tx.query(sql.type(Empty)`
-      delete from oauth_clients c
-      where case when used_at is null then created_at < lading_now() - interval '1 day' else used_at < lading_now() - interval '90 days' end
-        and not exists (select from oauth_grants where client_id = c.id) and not exists (select from oauth_requests where client_id = c.id)`),
-  ]
-  return gone.reduce((sum, {rowCount}) => sum + rowCount, 0)
+  const bare = sql.fragment`created_at < lading_now() - interval '1 day'
+    and not exists (select from oauth_tokens t where t.grant_id = oauth_grants.id)`
+  const unused = sql.fragment`
+    case when used_at is null then created_at < lading_now() - interval '1 day' else used_at < lading_now() - interval '90 days' end
+    and not exists (select from oauth_grants g where g.client_id = oauth_clients.id)
+    and not exists (select from oauth_requests r where r.client_id = oauth_clients.id)`
+  const ended = {oauth_requests: over, oauth_tokens: over, oauth_grants: bare, oauth_clients: unused}
+  let most = 0
+  for (const [name, where] of Object.entries(ended)) {
+    const table = sql.identifier([name])
+    const {rowCount} = await db.query(sql.type(Empty)`
+      delete from ${table} where ctid = any(array(select ctid from ${table} where ${where} limit ${limit}))`)
+    most = Math.max(most, rowCount)
+  }
+  return most
 }

@@ -87,3 +87,14 @@ export const listReported = (db: Db, {days, after, limit}: {days: number; after:
     from span, ${tables}
     where at >= "from" and at < "to" and customer_id is not null and p.payment_price_overage_id is not null and r.org_id > ${after}
     group by 1, 2, 3, 4, 5 having bool_and(sent_at is not null) order by 1 limit ${limit}`)
+
+const Item = z.object({org: z.string(), item: z.string(), price: z.string()})
+
+/** What bills rows beyond the plan of living subscriptions, and the price of the plan each is on by now. */
+export const listOverageItems = (db: Db, {after, limit}: {after: string; limit: number}) =>
+  db.any(sql.type(Item)`
+    select org_id as org, overage_item_id as item, payment_price_overage_id as price
+    from subscriptions s join plan_versions p on p.id = s.plan_version_id
+    where overage_item_id is not null and payment_price_overage_id is not null and status not in ('canceled', 'incomplete_expired')
+      and org_id > ${after}
+    order by 1 limit ${limit}`)

@@ -83,7 +83,7 @@ export const endEvent = (db: Db, {id, status, error}: Ended) =>
   db.query(sql.type(Empty)`
     update payment_events set status = ${status}, error = ${error}, processed_at = lading_now() where id = ${id} and not ${over}`)
 
-type Failed = {id: string; status: 'received' | 'failed'; error: string}
+type Failed = {id: string; status: 'received' | 'deferred' | 'failed'; error: string}
 
 export const noteEventFailure = (db: Db, {id, status, error}: Failed) =>
   db.query(sql.type(Empty)`update payment_events set status = ${status}, error = ${error} where id = ${id} and not ${over}`)

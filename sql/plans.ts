@@ -43,6 +43,8 @@ const Standing = z.object({
   pastDueSince: z.string().nullable(),
   overageEnabled: z.boolean(),
   sandbox: z.boolean(),
+  /** Suspended for what was not paid, and not by staff. */
+  unpaid: z.boolean(),
   now: z.string(),
 })
 export type StandingRow = z.infer<typeof Standing>
@@ -53,8 +55,9 @@ export const findStanding = (db: Db, org: string) =>
     select jsonb_build_object('id', p.id, 'key', p.key, 'version', p.version, 'name', p.name, 'rank', p.rank, 'limits', p.limits,
         'features', p.features) as plan,
       payer_id as payer, status, anchor, o.trial_started_at as "trialStartedAt", o.trial_ends_at as "trialEndsAt", o.past_due_since as "pastDueSince",
-      o.overage_enabled and not orgs.sandbox as "overageEnabled", orgs.sandbox, lading_now() as now
-    from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id
+      o.overage_enabled and not orgs.sandbox as "overageEnabled", orgs.sandbox,
+      payer.plan_status = 'suspended' and coalesce(orgs.suspended_at, payer.suspended_at) is null as unpaid, lading_now() as now
+    from org_plans o join plan_versions p on p.id = o.plan_version_id join orgs on orgs.id = o.org_id join orgs payer on payer.id = payer_id
     where o.org_id = ${org}`)
 
 /** Those an org may be pointed to, each as it is sold now, the lowest first. */

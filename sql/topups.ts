@@ -86,6 +86,10 @@ export const beginAttempt = (tx: Tx, {id, month: of, params}: {id: string; month
     update topup_attempts set state = 'unknown', month = ${of}, params = ${sql.jsonb(params as never)}
     where id = ${id} and state = 'pending' returning ${attempt}`)
 
+/** Null where it has ended. */
+export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =>
+  tx.maybeOne(sql.type(Attempt)`update topup_attempts set month = ${of} where id = ${id} and state = 'unknown' returning ${attempt}`)
+
 type Ended = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null}
 
 /** Answers whether it had not ended so before. What was charged counts, whatever it was taken for. */

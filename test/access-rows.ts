@@ -3,11 +3,11 @@ import type {Role} from '../shared/people/roles.ts'
 /**
  * Who may do what, written down a second time and from the specification, not from the routes: `test/access.test.ts` holds every route
  * against its row here, and a route without a row fails. `person`: acts for the very person who signed in. `anyOrg`: also for sessions
- * in no org and for members of a closed one.
+ * in no org and for members of a closed one. `client`: also for MCP clients.
  */
 export type Row =
   | {who: 'everybody'}
-  | {who: Role; effect: 'read' | 'write' | 'money' | 'publisher'; person?: true; session?: true; anyOrg?: true}
+  | {who: Role; effect: 'read' | 'write' | 'money' | 'publisher'; person?: true; session?: true; anyOrg?: true; client?: true}
   | {who: 'staff'; session?: true}
   | {who: 'operator with ADMIN_TOKEN'}
 
@@ -32,10 +32,10 @@ export const rows: Record<string, Row> = {
   'POST /oauth/register': everybody,
   'POST /oauth/token': everybody,
   'POST /oauth/revoke': everybody,
-  'POST /mcp': read('operator'),
+  'POST /mcp': {who: 'operator', effect: 'read', client: true},
   'GET /auth/grants': {who: 'operator', effect: 'read', person: true},
   'DELETE /auth/grants/:id': {who: 'operator', effect: 'write', person: true},
-  'GET /auth/me': {who: 'operator', effect: 'read', anyOrg: true},
+  'GET /auth/me': {who: 'operator', effect: 'read', anyOrg: true, client: true},
   'GET /auth/invitations': {who: 'operator', effect: 'read', anyOrg: true},
   'POST /auth/invitations/:id/accept': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'POST /auth/orgs/:org/connect': write('admin'),

@@ -2,11 +2,15 @@ import {readFile} from 'node:fs/promises'
 import test, {type ExecutionContext} from 'ava'
 import {routes} from '../api/app.ts'
 import type {Route} from '../api/route.ts'
+import {newId} from '../shared/ids.ts'
+import {ACCESS} from '../shared/oauth/tokens.ts'
 import {mintSecret} from '../shared/people/api-token.ts'
 import {ROLES, type Role} from '../shared/people/roles.ts'
 import {openSession} from '../shared/people/session.ts'
 import {sql} from '../sql/database.ts'
+import {insertGrant, insertTokens} from '../sql/oauth-grants.ts'
 import {type Row, rows} from './access-rows.ts'
+import {register} from './oauth-client.ts'
 import {type World, world} from './world.ts'
 
 /** Every route × every kind of bearer: the code and status the specification gives, told in its order. */
@@ -40,6 +44,8 @@ type Bearer = {
   org: string
   role?: Role | null
   api?: true
+  /** Of an MCP client somebody let in. */
+  client?: true
   refused?: [number, string]
   state?: 'banned' | 'closed' | 'other org' | 'no org'
   view?: 'read' | 'write'
@@ -63,6 +69,7 @@ const expectedAt = (row: Row, path: string, bearer: Bearer): Told => {
   if (bearer.state === 'no org') return row.anyOrg ? 'let in' : [403, 'NO_ORG']
   if (bearer.state === 'other org' && path.includes('/:org')) return [403, 'OTHER_ORG']
   if (bearer.state === 'closed' && !row.anyOrg) return [403, 'ORG_CLOSED']
+  if (bearer.client && !row.client) return [403, 'SESSION_REQUIRED']
   if ((row.person || row.session) && bearer.api) return [403, 'SESSION_REQUIRED']
   if (bearer.view && row.person) return [403, 'STAFF_VIEW']
   if (bearer.view === 'read' && row.effect !== 'read') return [403, 'IMPERSONATION_READ_ONLY']
@@ -107,6 +114,17 @@ const withToken = async () => {
   const home = await house.makeOrg()
   return {...home, token: await mint(home)}
 }
+/** Without the walk, which `test/api/oauth.test.ts` takes. */
+const withGrant = async () => {
+  const home = await house.makeOrg()
+  const client = await register(house)
+  const {secret, hash} = mintSecret(ACCESS)
+  await house.db.transaction(async tx => {
+    const grant = await insertGrant(tx, {id: newId('ogr'), org: home.org, person: home.person, client})
+    await insertTokens(tx, {grant: grant!.id, access: hash, refresh: mintSecret().hash, accessSeconds: 600, refreshSeconds: 600})
+  })
+  return {org: home.org, role: 'owner' as const, token: secret}
+}
 const AUTH: [number, string] = [401, 'AUTH_REQUIRED']
 
 const GONE = [
@@ -139,6 +157,22 @@ const bearers: Record<string, () => Promise<Bearer>> = {
     return {...home, token: `${home.token}x`, refused: AUTH}
   },
   'an API token': async () => ({...(await withToken()), role: 'admin', api: true}),
+  'an access token of an MCP client': async () => ({...(await withGrant()), client: true}),
+  'an access token of an MCP client in a closed org': async () => {
+    const home = await withGrant()
+    await run('update orgs set closed_at = lading_now() where id = $1', home.org)
+    return {...home, client: true, state: 'closed'}
+  },
+  'an access token that was taken back': async () => {
+    const home = await withGrant()
+    await run('update oauth_grants set revoked_at = lading_now() where org_id = $1', home.org)
+    return {...home, refused: [401, 'TOKEN_REVOKED']}
+  },
+  'an access token whose member is gone': async () => {
+    const home = await withGrant()
+    await run('delete from members where org_id = $1', home.org)
+    return {...home, refused: AUTH}
+  },
   'an API token nobody made': async () => ({token: mintSecret().secret, org: 'org_none', refused: AUTH}),
   'an API token with a typing error': async () => {
     const home = await withToken()

@@ -4,6 +4,7 @@ import type {Route} from '../api/route.ts'
 import {newId} from '../shared/ids.ts'
 import type {Answered} from './client.ts'
 import {accountRows, accounts, ok, openOrg, runImport} from './importing.ts'
+import {letIn} from './oauth-client.ts'
 import {leadsTemplate, makeTemplate} from './templating.ts'
 import {type World, world} from './world.ts'
 
@@ -44,12 +45,21 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
   const {delivery} = await ok(org.call('POST', of(`webhooks/${webhook.id}/test`), {}), 202)
   return {
     webhooks: webhook.id,
+    grants: await grantOf(org),
     deliveries: delivery.id,
     schedules: schedule.id,
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
     ...{libraries: library, writes: write.id, templates: template, filling: filling.id},
   }
+}
+
+/** What a person of the org let a client do there. */
+const grantOf = async ({org, session}: Awaited<ReturnType<typeof openOrg>>): Promise<string> => {
+  await letIn(house, {user: mine === undefined ? 'ana@example.org' : 'zoe@other.example'})
+  const {grants} = await ok(house.as(session)('GET', '/auth/grants'), 200)
+  if (grants.length === 0) throw new Error(`No grant in ${org}`)
+  return grants[0].id
 }
 
 const nightly = (more: object = {}) => ({

@@ -1,10 +1,12 @@
 import {reconcileOverage, sendOverage} from '../shared/billing/overage.ts'
+import {alignOverage} from '../shared/billing/overage-price.ts'
 import {settleAllTopups} from '../shared/billing/topup.ts'
 import {startTopups} from '../shared/billing/topup-trigger.ts'
 import {aboutEachLease, rounds} from './rounds.ts'
 import type {Tools} from './tools.ts'
 
 const perRound = 500
+const perDay = 10_000
 const dayMs = 86_400_000
 
 /** Money that is asked for without anybody at the page: credits for orgs that want to have some at all times, and rows beyond plans. */
@@ -12,7 +14,7 @@ export default rounds({
   name: 'topups',
   everyMs: aboutEachLease,
   steps: [
-    ({db, queue}) => startTopups({db, queue}, {most: perRound}),
+    async tools => tools.payment.isConfigured && startTopups(tools, {most: perRound}),
     tools => settleAllTopups(tools, {most: perRound}),
     tools => sendOverage(tools, {most: perRound}),
     tools => compareDaily(tools),
@@ -21,9 +23,10 @@ export default rounds({
 
 let comparedAt = 0
 
-/** Once a day in each process: it only looks. */
+/** Once a day in each process: what is done twice is done once. */
 const compareDaily = async (tools: Tools) => {
   if (Date.now() - comparedAt < dayMs) return
-  await reconcileOverage(tools, {most: 10_000})
+  await alignOverage(tools, {most: perDay})
+  await reconcileOverage(tools, {most: perDay})
   comparedAt = Date.now()
 }

@@ -1,38 +1,69 @@
 import {z} from 'zod'
+import {readTargets} from '../../shared/ai/targets.ts'
 import {tryExpression} from '../../shared/ai/try-expression.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {shapeLibrary} from '../../shared/flows/libraries.ts'
+import {usualSettings} from '../../shared/registry/settings.ts'
+import {listLibraryRows} from '../../sql/libraries.ts'
+import {findSettings} from '../../sql/registry.ts'
+import type {McpInput} from './mount.ts'
+import {columnsOf, fillRows, SampleRows} from './sample.ts'
 import {tool} from './tool.ts'
 
-const mostRows = 20
-const mostColumns = 200
-const Cell = z.union([z.string().max(10_000), z.number(), z.boolean(), z.null()])
-
-const Result = z.object({
-  row: z.int(),
-  value: z.unknown().optional(),
-  error: z.object({code: z.string(), message: z.string(), line: z.number().nullable(), column: z.number().nullable()}).optional(),
+const Fault = z.object({
+  code: z.string(),
+  message: z.string(),
+  line: z.number().nullable().optional(),
+  column: z.number().nullable().optional(),
 })
 
+const Asked = z.strictObject({
+  expression: z.string().min(1).max(10_000),
+  rows: SampleRows.refine(rows => rows.length > 0, 'At least one row').describe('Up to 20 sample rows, each by its columns'),
+  value: z.string().max(500).optional().describe('The column whose cell is `value`'),
+  module: z.string().max(200).optional().describe('With `field`: also says whether that field takes what comes out'),
+  field: z.string().max(200).optional(),
+  connector: z.string().max(100).optional(),
+})
+
+/** What comes out is made of what the client sent; nothing of the org's files is read for it. */
 export const testExpression = tool({
   name: 'test_expression',
   title: 'Test an expression',
   description:
     'Compiles a JavaScript mapping expression and runs it in the sandbox over the sample rows given here, with the helpers and libraries of the organisation. `row` is the row, `value` the cell of the named column.',
-  input: z.strictObject({
-    expression: z.string().min(1).max(10_000),
-    rows: z
-      .array(z.record(z.string().max(1_000), Cell).refine(row => Object.keys(row).length <= mostColumns, `At most ${mostColumns} columns`))
-      .min(1)
-      .max(mostRows)
-      .describe('Sample rows by column'),
-    value: z.string().max(1_000).optional().describe('The column whose cell is `value`'),
-  }),
+  input: Asked,
   output: z.object({
     compiles: z.boolean(),
-    issues: z.array(z.object({message: z.string(), line: z.number().optional(), column: z.number().optional()})),
-    results: z.array(Result),
+    issue: z.object({message: z.string(), line: z.number().nullable(), column: z.number().nullable()}).nullable(),
+    results: z.array(
+      z.object({
+        row: z.int(),
+        value: z.unknown().optional(),
+        problem: Fault.nullable().optional().describe('Why the field would not take the value'),
+        error: Fault.optional().describe('Why there is no value'),
+      }),
+    ),
   }),
-  async run({db, caller: {org}}, {expression, rows, value}, signal) {
-    const {issues, results} = await tryExpression(db, {org, expression, rows, value, signal})
-    return {compiles: issues.length === 0, issues, results: results.map((result, at) => ({row: at + 1, ...result}))}
+  async run(input, {expression, rows, value, ...named}, signal) {
+    const {db, caller} = input
+    const columns = columnsOf(rows)
+    const libraries = (await listLibraryRows(db, caller.org)).map(shapeLibrary)
+    const {expressionContext: context} = (await findSettings(db, caller.org)) ?? usualSettings
+    const place = {columns, rows: fillRows(columns, rows), source: value ?? null, field: await findField(input, named), libraries, context}
+    const outcome = await tryExpression(expression, {...place, signal})
+    if ('tried' in outcome) return {compiles: true, issue: null, results: outcome.tried}
+    const {message, line = null, column = null} = outcome.issue
+    return {compiles: false, issue: {message, line, column}, results: []}
   },
 })
+
+type Named = Pick<z.output<typeof Asked>, 'module' | 'field' | 'connector'>
+
+const findField = async ({db, caller: {org}}: McpInput, {module, field, connector}: Named) => {
+  if (module === undefined || field === undefined) return null
+  const {targets} = await readTargets(db, {org, connectorId: connector, modules: [module]})
+  const found = targets.find(one => one.field.apiName === field)
+  if (!found) throw new Refusal('INVALID', `${module} has no field ${field} that can be written: get_fields lists them`)
+  return found.field
+}

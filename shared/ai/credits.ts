@@ -56,18 +56,20 @@ export const withCredits = async <T>(
     reserveCredits(tx, queue, {org, feature, amount: Math.max(1, priceOf(feature, held.hold)), ref, seconds: longest(tools)}),
   )
   let seen = nothing
-  const done = await work(usage => {
-    seen = usage
-  }).catch(async error => {
+  const failed = async (error: unknown): Promise<never> => {
     await end(tools, held, ref, {error, seen})
     throw error
-  })
-  const {value, usage, keep} = done
-  return db.transaction(async tx => {
+  }
+  const {value, usage, keep} = await work(usage => {
+    seen = usage
+  }).catch(failed)
+  seen = usage
+  const settling = db.transaction(async tx => {
     await keep?.(tx)
     const {spent: credits, balance} = await settle(tx, queue, held, ref, {usage, credits: priceOf(feature, usage), failed: false})
     return {value, usage, credits, balance}
   })
+  return settling.catch(failed)
 }
 
 /** A conversation's most, and a minute: then nobody comes back to settle. */

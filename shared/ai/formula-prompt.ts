@@ -2,6 +2,7 @@ import {z} from 'zod'
 import {helperWords} from '../expressions/helper-words.ts'
 import {GLOBALS} from '../expressions/names.ts'
 import type {SnapshotLibrary} from '../flows/libraries.ts'
+import type {Issue} from '../flows/value-issues.ts'
 import {kindsOf} from './ask-column.ts'
 import type {Outgoing, Sampled} from './outgoing.ts'
 import type {Target} from './targets.ts'
@@ -70,11 +71,14 @@ export const formulaPrompt = ({question, target: {field, annotation, module}, so
  * What the model is told of an attempt that failed. The parser's words are about the model's own expression; what a row came to is told by its number
  * and a code, since messages of the sandbox quote cells.
  */
-export const repairPrompt = (expression: string, said: {compile: string} | {tried: readonly Tried[]}): string => {
-  if ('compile' in said) return JSON.stringify({yourExpression: expression, refused: said.compile})
-  const failed = said.tried.flatMap((one): object[] => {
+export const repairPrompt = (expression: string, outcome: {issue: Issue} | {tried: readonly Tried[]}): string => {
+  if ('issue' in outcome) {
+    const {message, line, column} = outcome.issue
+    return JSON.stringify({yourExpression: expression, refused: message, line, column})
+  }
+  const failed = outcome.tried.flatMap((one): object[] => {
     if ('error' in one) return [{row: one.row, failed: one.error.code, line: one.error.line, column: one.error.column}]
     return one.problem ? [{row: one.row, notTakenByTheField: one.problem.code}] : []
   })
-  return JSON.stringify({yourExpression: expression, failedRows: failed.slice(0, mostTold), rows: said.tried.length})
+  return JSON.stringify({yourExpression: expression, failedRows: failed.slice(0, mostTold), rows: outcome.tried.length})
 }

@@ -104,14 +104,12 @@ const attempt = async (model: Model, {prompt, place, spent}: Attempting): Promis
     const explanation = answered.value.explanation.slice(0, mostExplanation)
     if (expression === null) return {value: best ?? {expression, explanation, results: [], attempts}, usage}
     const outcome = await tryExpression(expression, place)
-    if ('issue' in outcome) {
-      repair = repairPrompt(expression, {compile: outcome.issue.message})
-      continue
-    }
-    const value = {expression, explanation, results: outcome.tried, attempts}
-    if (outcome.tried.every(isGood)) return {value, usage}
-    if (outcome.tried.some(isGood) && (best === null || countGood(best.results) <= countGood(outcome.tried))) best = value
     repair = repairPrompt(expression, outcome)
+    if ('issue' in outcome) continue
+    const results = outcome.tried
+    const value = {expression, explanation, results, attempts}
+    if (results.every(isGood)) return {value, usage}
+    if (results.some(isGood) && (best === null || countGood(best.results) <= countGood(results))) best = value
   }
   if (best) return {value: {...best, attempts: mostAttempts}, usage}
   throw new ModelFailure('No expression worked', {kind: 'invalid', usage})

@@ -17,11 +17,15 @@ export type Place = {
   rows: readonly Record<string, string>[]
   /** The column whose cell is `value`. */
   source: string | null
-  field: DiscoveredField
+  /** Held against what it takes, where one is named. */
+  field: DiscoveredField | null
   libraries: readonly SnapshotLibrary[]
   context: unknown
   signal: AbortSignal
 }
+
+/** All rows together: an expression that takes too long for each would take a core for a minute. */
+const longestMs = 5_000
 
 /** Each has a thread of its own for a moment. */
 const inLine = openLine({atOnce: 2, mostWaiting: 50, says: 'Too many expressions are being tried at once: ask again in a moment'})
@@ -36,18 +40,29 @@ export const tryExpression = async (expression: string, place: Place): Promise<{
 
 const run = async (expression: string, {rows, source, field, libraries, context, signal}: Place): Promise<Tried[]> => {
   const sandbox = openSandbox()
+  const late = AbortSignal.timeout(longestMs)
   try {
     const outcomes = await sandbox.evaluate({
       expressions: {answer: source === null ? expression : {source: expression, value: source}},
-      ...{rows, context, libraries: libraries.map((library): Library => readLibrary(library)), clock: Date.now(), seed: 'sample', signal},
+      ...{rows, context, libraries: libraries.map((library): Library => readLibrary(library)), clock: Date.now(), seed: 'sample'},
+      signal: AbortSignal.any([signal, late]),
     })
     return outcomes.map(({answer}, at) => {
       if ('error' in answer) return {row: at + 1, error: answer.error}
-      return {row: at + 1, value: answer.value, problem: problemOf(answer.value, field)}
+      return {row: at + 1, value: answer.value, problem: field && problemOf(answer.value, field)}
     })
+  } catch (error) {
+    if (signal.aborted || !late.aborted) throw error
+    return rows.map((_, at) => ({row: at + 1, error: tookTooLong}))
   } finally {
     await sandbox.close()
   }
+}
+
+const tookTooLong = {
+  code: 'EXPRESSION_TIMEOUT' as const,
+  message: `These rows together take more than ${longestMs / 1000} s`,
+  ...{line: null, column: null},
 }
 
 /** Nothing is a value every field takes: what it means is the mapping's to say. */

@@ -40,8 +40,8 @@ type Kept = {enabled: boolean; held?: Held; read?: ReadSubscription}
 const keepOverage = ({db}: Tools, author: Author, {enabled, held, read}: Kept) =>
   db.transaction(async tx => {
     const {org} = author
-    await lockOrg(tx, org)
     if (held && read) await projectSubscription(tx, held, read, {org, via: 'payment'})
+    await lockOrg(tx, org)
     if (await setOverage(tx, {org, enabled}))
       await recordChanges(tx, author, [{page: 'plan', subject: 'overage', before: {enabled: !enabled}, after: {enabled}}])
     return {overageEnabled: enabled}

@@ -1,11 +1,12 @@
+import {setTimeout} from 'node:timers/promises'
 import type {Pool} from '../../sql/database.ts'
-import {type ChangeTarget, insertPlanChange, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
+import {type ChangeTarget, findUnsettledChange, insertPlanChange, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
 import {Refusal} from '../errors.ts'
 import {atPoint} from '../fault-point.ts'
 import {newId} from '../ids.ts'
 import type {Queue} from '../queue.ts'
 import type {ChangeKind} from './classify.ts'
-import {assertHeld, changeInProgress, type Held, LeaseGone, whileHeld} from './lease.ts'
+import {assertHeld, changeInProgress, type Held, holdBilling, LeaseGone, releaseBilling} from './lease.ts'
 import {refusalOf, refuseFailure} from './payment-failure.ts'
 import {type Answer, describeChange, describeStanding, isPending, latestInvoiceOf} from './plan-change-answer.ts'
 import {firstCall, type Outcome, pursue, type Tools as Running} from './plan-change-run.ts'
@@ -23,7 +24,10 @@ type Asking = {org: string; person: string; planKey: string; interval: Interval;
  * Moves the org to another plan, or lets what waits go, as the subscription stands at this moment. What is charged is charged before this answers,
  * or nothing has changed; our own rows follow when the provider tells of it.
  */
-export const changePlan = async (tools: Tools, {org, person, planKey, interval, previewToken}: Asking): Promise<Answer> => {
+export const changePlan = (tools: Tools, asking: Asking): Promise<Answer> =>
+  askChange(tools, asking).catch(refuseFailure(tools.log, 'a plan was not changed'))
+
+const askChange = async (tools: Tools, {org, person, planKey, interval, previewToken}: Asking): Promise<Answer> => {
   const {config, db} = tools
   await assertMayBuy(tools, org)
   const wanted = await findWanted(db, {planKey, interval})
@@ -43,19 +47,31 @@ const isSame = (one: ChangeTarget, other: ChangeTarget) => one.planKey === other
 
 /** Holds the org's billing, brings what was begun before to its end, and works on. What cannot be settled is no ground to build on. */
 export const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, earlier: Outcome | null) => Promise<T>): Promise<T> => {
-  const working = whileHeld(tools, org, async held => {
+  const held = await hold(tools.db, org)
+  try {
     const earlier = await settleUnsettled(tools, held)
     if (earlier?.state === 'unknown') throw unconfirmed()
     const done = await work(held, earlier)
     atPoint('before_billing_release')
     return done
-  })
-  return working.catch(refuseLost).catch(refuseFailure(tools.log, 'a plan was not changed'))
+  } catch (error) {
+    throw error instanceof LeaseGone ? changeInProgress() : error
+  } finally {
+    await releaseBilling(tools, held)
+  }
 }
 
-/** The change stays, as far as it was written down, for whoever has the org's billing now. */
-const refuseLost = (error: unknown) => {
-  throw error instanceof LeaseGone ? changeInProgress() : error
+const tries = 8
+const pauseMs = 250
+
+/** A worker that applies an event is done in a moment; a change that somebody else is making is not waited for. */
+const hold = async (db: Pool, org: string): Promise<Held> => {
+  for (let left = tries; ; left--) {
+    const held = await holdBilling(db, org)
+    if (held) return held
+    if (left === 1 || (await findUnsettledChange(db, org))) throw changeInProgress()
+    await setTimeout(pauseMs)
+  }
 }
 
 const unconfirmed = () =>

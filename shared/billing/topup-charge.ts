@@ -1,9 +1,9 @@
 import type {Stripe} from 'stripe'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
-import type {Pool} from '../../sql/database.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {listPacks} from '../../sql/plans.ts'
-import {type Attempt, beginAttempt, endAttempt, readMonth} from '../../sql/topups.ts'
+import {type Attempt, beginAttempt, endAttempt, readMonth, setMonth} from '../../sql/topups.ts'
 import type {Config} from '../config.ts'
 import type {Log} from '../log.ts'
 import {readDefaultCard} from './default-card.ts'
@@ -26,15 +26,27 @@ export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Attemp
     return null
   }
   return db.transaction(async tx => {
-    const {id, org, credits} = attempt
-    const account = await holdBoth(tx, org)
-    // The month it is charged in, which may have begun since it was thought of.
-    const {month, counted, now: askedAt} = await readMonth(tx, {org, except: id})
-    const isWanted = account?.topupEnabled && account.customer === create.customer && (await isOpenOrg(tx, org))
-    if (isWanted && counted + credits <= account.topupMonthlyCap!) return beginAttempt(tx, {id, month, params: {askedAt, create}})
+    const {id} = attempt
+    const {isWanted, customer, month, now: askedAt} = await lookAgain(tx, attempt)
+    if (isWanted && customer === create.customer) return beginAttempt(tx, {id, month, params: {askedAt, create}})
     await endAttempt(tx, {id, state: 'failed'})
     return null
   })
+}
+
+/** One that may have been charged and is to be asked for again, in the month that is now. Null where it is not wanted any more. */
+export const rebookTopup = ({db}: Tools, attempt: Attempt): Promise<Attempt | null> =>
+  db.transaction(async tx => {
+    const {isWanted, month} = await lookAgain(tx, attempt)
+    return isWanted ? setMonth(tx, {id: attempt.id, month}) : null
+  })
+
+/** Holds the org's accounts, and answers whether it still wants this charged: on, open, and with room in the month it would be charged in. */
+const lookAgain = async (tx: Tx, {id, org, credits}: Attempt) => {
+  const account = await holdBoth(tx, org)
+  const {month, counted, now} = await readMonth(tx, {org, except: id})
+  const isOn = account?.topupEnabled === true && (await isOpenOrg(tx, org))
+  return {isWanted: isOn && counted + credits <= account.topupMonthlyCap!, customer: account?.customer ?? null, month, now}
 }
 
 /** What is asked of the provider, or why nothing can be. */

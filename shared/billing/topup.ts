@@ -1,11 +1,10 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Tx} from '../../sql/database.ts'
-import {isOpenOrg} from '../../sql/orgs.ts'
 import {type Attempt, findAttempt, findLastAsked, listOpenAttempts, resumeTopup} from '../../sql/topups.ts'
 import {recordChanges} from '../registry/change.ts'
 import {readDefaultCard} from './default-card.ts'
 import {PaymentFailure} from './payment-failure.ts'
-import {askTopup, beginTopup, type Tools} from './topup-charge.ts'
+import {askTopup, beginTopup, rebookTopup, type Tools} from './topup-charge.ts'
 import {failTopup, type Settled, settleByIntent, stateOf} from './topup-settle.ts'
 
 export type {Tools}
@@ -45,12 +44,11 @@ const settle = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
 
 /** Asked for, and the provider knows of none: asked for again while that cannot charge twice, and is still wanted. */
 const settleUnseen = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
-  const {org, now, params} = attempt
+  const {now, params} = attempt
   const hours = (Date.parse(now) - Date.parse(String(params.askedAt))) / 3_600_000
   if (hours >= replayHours + 1) return failTopup(tools, attempt, null)
-  const account = await findBillingAccount(tools.db, org)
-  const isWanted = account?.topupEnabled === true && (await isOpenOrg(tools.db, org))
-  return hours < replayHours && isWanted ? askTopup(tools, attempt) : attempt.state
+  const again = hours < replayHours ? await rebookTopup(tools, attempt) : null
+  return again ? askTopup(tools, again) : attempt.state
 }
 
 const perList = 100
@@ -79,6 +77,7 @@ export const settleTopups = async (tools: Tools, org: string): Promise<void> => 
 
 /** A step of the worker's rounds: those of every org, the oldest first. Answers how many there were. */
 export const settleAllTopups = async (tools: Tools, {most}: {most: number}): Promise<number> => {
+  if (!tools.payment.isConfigured) return 0
   const open = await listOpenAttempts(tools.db, {org: null, limit: most})
   for (const {org, id} of open) await settleTopup(tools, {org, attempt: id})
   return open.length

@@ -37,7 +37,7 @@ export const reserveCredits = async (
   const known = await findReservation(tx, {org, ref})
   if (known) return {reservation: known, balance}
   const obstacle = obstacleOf(standing)
-  if (obstacle !== null) throw statusRefusal(obstacle, balance)
+  if (obstacle !== null) throw statusRefusal(obstacle, balance, standing)
   if (balance.available < amount) throw await exhausted(tx, standing, balance, amount)
   await insertReservation(tx, {org, ref, feature, amount, seconds})
   await postEntry(tx, {org, kind: 'reserve', ref, feature, reserved: amount})

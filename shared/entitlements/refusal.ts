@@ -58,17 +58,24 @@ export const assertGoodStanding = async (tx: Tx, standing: Standing): Promise<vo
   const code = obstacleOf(standing)
   if (code === null) return
   const {balance} = await holdCurrent(tx, standing.org)
-  throw statusRefusal(code, balance)
+  throw statusRefusal(code, balance, standing)
 }
 
-export const statusRefusal = (code: 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE', balance: Balance): Refusal =>
-  code === 'STATUS_SUSPENDED'
-    ? limitRefusal(balance, {code, message: 'This org is suspended: write to support', lift: [{by: 'support'}]})
+export const statusRefusal = (code: 'STATUS_SUSPENDED' | 'STATUS_PAST_DUE', balance: Balance, {unpaid}: {unpaid: boolean}): Refusal => {
+  if (code === 'STATUS_SUSPENDED' && !unpaid)
+    return limitRefusal(balance, {code, message: 'This org is suspended: write to support', lift: [{by: 'support'}]})
+  return code === 'STATUS_SUSPENDED'
+    ? limitRefusal(balance, {
+        code,
+        message: 'What is open for this plan was not paid, however often it was tried: pay it, or change the card, at the billing portal',
+        lift: [{by: 'payment'}],
+      })
     : limitRefusal(balance, {
         code,
         message: 'The last payment for this plan failed more than a week ago: pay it, or change the card, to go on',
         lift: [{by: 'payment'}],
       })
+}
 
 type Counted = {
   org: string

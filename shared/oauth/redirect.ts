@@ -7,7 +7,7 @@ const KNOWN_SCHEMES = ['cursor:', 'vscode:', 'vscode-insiders:', 'windsurf:', 'z
  * part 7). No fragment, which a code would not be seen behind, and no user or password.
  */
 export const isRedirectUri = (text: string): boolean => {
-  if (text.length > longest || /[\s\\#]/.test(text) || !URL.canParse(text)) return false
+  if (text.length > longest || /[^\x21-\x7e]|[\\#]/.test(text) || !URL.canParse(text)) return false
   const {protocol, username, password, hostname} = new URL(text)
   if (username || password) return false
   if (protocol === 'https:') return hostname !== ''

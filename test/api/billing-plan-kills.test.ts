@@ -45,7 +45,8 @@ for (const [index, {name, change, point}] of cases.entries()) {
     const payer = await openWaiting(billing, change.from, {planKey: 'business'})
     await killAt(t, payer, change, point)
     t.true(await payer.isHeld())
-    await refused(t, payer.takeBack(), 409, 'CHANGE_IN_PROGRESS')
+    // A hold over nothing that is open is waited for a moment, as a worker's is.
+    if (point !== 'before_billing_release:1') await refused(t, payer.takeBack(), 409, 'CHANGE_IN_PROGRESS')
     await holdRunsOut()
     // An upgrade that was written down as taken is no change any more; what was left open is ended, and answered.
     const answer = isUpgrade(change) && point === 'before_billing_release:1' ? 409 : 200

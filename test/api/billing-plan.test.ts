@@ -1,4 +1,6 @@
 import anyTest, {type TestFn} from 'ava'
+import {findChangeAuthor} from '../../shared/billing/plan-change-settle.ts'
+import {readSubscription} from '../../shared/billing/subscription.ts'
 import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
@@ -158,9 +160,15 @@ test('an end asked for at the portal, which says it by a date, is taken back', a
     await payment.actAtPortal(session, {do: 'cancel', subscription: payer.id})
     t.like(payer.found(), {cancel_at_period_end: false})
     t.is(waitsAt(payer), 'C')
+    payment.clearJournal()
     t.is((await ok(back(), 200)).replaces.planKey, 'free')
     t.is(waitsAt(payer), 'N')
+    t.regex(payment.journal({method: 'POST'}).at(-1)!.body, /(^|&)cancel_at=(&|$)/, 'by the date too')
   }
+  await ok(payer.ask({planKey: 'free'}), 200)
+  payment.clearJournal()
+  await ok(payer.takeBack(), 200)
+  t.regex(payment.journal({method: 'POST'}).at(-1)!.body, /(^|&)cancel_at_period_end=false(&|$)/, 'what the flag said, by the flag')
   await settleMoney(t, billing)
 })
 
@@ -230,6 +238,20 @@ test('by the month to by the year, waiting: it is collected with the renewal, an
   t.true(to - from >= 365 * 86_400)
   t.is(payer.charged(), 9000 + 30_000)
   t.like(payer.found().metadata, {plan_key: 'team', plan_version_id: 'team.1', interval: 'year'})
+  await settleMoney(t, billing)
+})
+
+test('what the provider says is its asker’s as long as it is what was asked for', async t => {
+  const {house, payment, prices} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  await ok(payer.ask({planKey: 'enterprise'}), 200)
+  const author = async () => {
+    const read = (await readSubscription(house.tools, payer.id))!
+    return house.db.transaction(tx => findChangeAuthor(tx, {org: payer.org, read}))
+  }
+  t.deepEqual(await author(), {org: payer.org, via: 'session', person: payer.person})
+  await payment.dashboard.changePrice(payer.id, prices['business.month'])
+  t.is(await author(), null)
   await settleMoney(t, billing)
 })
 

@@ -111,7 +111,9 @@ const refuseWithoutSampling = (server: McpServer) => {
 
 /** Of this request in the newer era, of the connection in the older. */
 export const capabilitiesOf = (server: McpServer, {mcpReq}: ServerContext): sdk.ClientCapabilities =>
-  (mcpReq.envelope as Record<string, sdk.ClientCapabilities> | undefined)?.[sdk.CLIENT_CAPABILITIES_META_KEY] ?? server.server.getClientCapabilities() ?? {}
+  (mcpReq.envelope as Record<string, sdk.ClientCapabilities> | undefined)?.[sdk.CLIENT_CAPABILITIES_META_KEY] ??
+  server.server.getClientCapabilities() ??
+  {}
 
 const addSchemaTools = (server: McpServer) => {
   const address = {$anchor: 'addressDef', type: 'object', properties: {street: {type: 'string'}, city: {type: 'string'}}}

@@ -37,5 +37,12 @@ export const summarise = (judged: Judged[]) => {
   const proposed = judged.filter(({proposal}) => proposal.field !== null)
   const mapped = judged.filter(({expected}) => expected !== null)
   const share = (list: Judged[]) => (list.length === 0 ? 1 : list.filter(({isRight}) => isRight).length / list.length)
-  return {columns: judged.length, mapped: mapped.length, proposed: proposed.length, top1: share(judged), precision: share(proposed), recall: share(mapped)}
+  return {
+    columns: judged.length,
+    mapped: mapped.length,
+    proposed: proposed.length,
+    top1: share(judged),
+    precision: share(proposed),
+    recall: share(mapped),
+  }
 }

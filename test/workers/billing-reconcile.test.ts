@@ -1,8 +1,11 @@
+import {once} from 'node:events'
 import test from 'ava'
 import {holdBilling} from '../../shared/billing/lease.ts'
 import type {Config} from '../../shared/config.ts'
+import {applyEvents} from '../../workers/billing/events.ts'
 import {reconcileDue, sendWaiting} from '../../workers/billing/reconcile.ts'
-import {openBilling, pass, seedSubscription, sessionOf, settleMoney, subscribe} from '../billing.ts'
+import {doNight} from '../../workers/retention/night.ts'
+import {openBilling, pass, seedSubscription, sessionOf, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
 import {historyOf, makeEvent, planOf, statusOf, tell, untilApplied} from '../telling.ts'
 import {until} from '../until.ts'
@@ -27,9 +30,13 @@ test('a worker killed between the effect and its commit leaves nothing of it, an
   const billing = await openBilling(t, {workers: []})
   const {house, payment} = billing
   const {org} = await house.makeOrg()
-  const start = (more: object = {}) => startWorker(house.config, {...paymentOf(house.config), ...more}, ['billing'])
+  const start = (more: object = {}) => {
+    const worker = startWorker(house.config, {...paymentOf(house.config), ...more}, ['billing'])
+    t.teardown(() => endWorker(worker))
+    return worker
+  }
   for (const [kill, planKey] of (['team', 'business'] as const).entries()) {
-    const killed = start({FAULT_POINT: `in_event:${kill + 1}`})
+    const killed = start({FAULT_POINT: 'in_event'})
     if (kill === 0) await seedSubscription(billing, {org, planKey})
     else await payment.dashboard.changePrice(payment.all('subscription')[0]!.id, billing.prices['business.month'])
     await until(
@@ -45,7 +52,10 @@ test('a worker killed between the effect and its commit leaves nothing of it, an
       ({plan}) => plan === `${planKey}.1`,
     )
     await untilApplied(house)
-    await endWorker(other)
+    // Politely, so that it leaves nothing held.
+    const left = once(other, 'exit')
+    other.kill('SIGTERM')
+    await left
   }
   t.deepEqual(await historyOf(house, org), ['plan.changed', 'plan.changed'])
   await settleMoney(t, billing)
@@ -81,16 +91,16 @@ test('what was never told is found by asking: a plan that was paid for, its end,
 
 test('a subscription in a trial is asked about when the trial should be over', async t => {
   const billing = await openBilling(t, {webhook: false})
-  const {house, payment, stripe} = billing
+  const {house, stripe, prices} = billing
   const {org} = await house.makeOrg()
-  const {id} = await seedSubscription(billing, {org, planKey: 'team'})
-  const trialEnd = payment.now() + 3 * 86_400
-  await stripe.subscriptions.update(id, {trial_end: trialEnd, proration_behavior: 'none'})
-  await house.db.transaction(async () => {})
-  await tell(
-    house,
-    makeEvent('evt_trial', 'customer.subscription.updated', {id, object: 'subscription', customer: payment.find(id)!.customer}),
-  )
+  const {id: first, customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  await stripe.subscriptions.cancel(first)
+  const {id} = await stripe.subscriptions.create({
+    customer: customer as string,
+    items: [{price: prices['team.month']}],
+    trial_period_days: 3,
+  })
+  await tell(house, makeEvent('evt_trial', 'customer.subscription.created', {id, object: 'subscription', customer}))
   await until(
     () => planOf(house, org),
     ({subscription}) => subscription === 'trialing',
@@ -103,10 +113,10 @@ test('a subscription in a trial is asked about when the trial should be over', a
   await settleMoney(t, billing)
 })
 
-test('events whose job is lost, whose holder died, or that failed, are tried again; a failed one says so by a code', async t => {
+test('events whose job is lost, or whose holder died, are sent again, and none while somebody holds the org', async t => {
   t.timeout(60_000)
   const billing = await openBilling(t, {webhook: false, workers: []})
-  const {house, payment} = billing
+  const {house} = billing
   const {org} = await house.makeOrg()
   const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
   const about = {id, object: 'subscription', customer}
@@ -115,11 +125,10 @@ test('events whose job is lost, whose holder died, or that failed, are tried aga
   const held = await holdBilling(house.db, org)
   t.truthy(held)
   await tell(house, makeEvent('evt_deferred', 'customer.subscription.updated', about))
-  payment.faults.add({path: '/v1/subscriptions/*', times: 6, action: {type: 'status', status: 400}})
-  await tell(house, makeEvent('evt_bad', 'customer.subscription.updated', about))
+  await tell(house, makeEvent('evt_too', 'customer.subscription.updated', about))
   await goRound(house)
   t.deepEqual(
-    await Promise.all(['evt_lost', 'evt_deferred', 'evt_bad'].map(event => statusOf(house, event))),
+    await Promise.all(['evt_lost', 'evt_deferred', 'evt_too'].map(event => statusOf(house, event))),
     ['received', 'deferred', 'deferred'],
     'nothing is sent for an org that is held',
   )
@@ -128,8 +137,36 @@ test('events whose job is lost, whose holder died, or that failed, are tried aga
   const {rows} = await house.hot.query(`select data ->> 'event' as event from pgboss.job where name = 'payment.event' order by 1`)
   t.deepEqual(
     rows.map(({event}) => event),
-    ['evt_bad', 'evt_deferred', 'evt_lost'],
+    ['evt_deferred', 'evt_lost', 'evt_too'],
   )
+})
+
+test('an event that cannot be applied is given up after five attempts, with a code and no words of the provider, and tried again later', async t => {
+  const billing = await openBilling(t, {webhook: false, workers: []})
+  const {house, payment} = billing
+  const {org} = await house.makeOrg()
+  const {id, customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  await tell(house, makeEvent('evt_bad', 'customer.subscription.updated', {id, object: 'subscription', customer}))
+  const work = {...house.tools, drain: new AbortController().signal} as never
+  payment.faults.add({path: '/v1/subscriptions', times: 99, action: {type: 'status', status: 400}})
+  for (let attempt = 1; attempt < 5; attempt++) await t.throwsAsync(applyEvents(work, 'evt_bad'), {name: 'PaymentFailure'})
+  t.is(await applyEvents(work, 'evt_bad'), 'failed')
+  const read = async () => (await ok(house.as(house.adminToken)('GET', '/billing/admin/events'), 200)).events[0]
+  t.like(await read(), {status: 'failed', processedAt: null, orgId: org})
+  t.regex((await read()).error, /^PAYMENT_PROVIDER refused 400( [a-z_]+)?$/)
+
+  payment.faults.clear()
+  await house.hot.query(`delete from pgboss.job where name = 'payment.event'`)
+  const sent = async () => (await house.hot.query(`select from pgboss.job where name = 'payment.event'`)).rowCount
+  await goRound(house)
+  t.is(await sent(), 0, 'not at once')
+  await house.ahead('6 minutes')
+  await goRound(house)
+  t.is(await sent(), 1)
+  t.is(await applyEvents(work, 'evt_bad'), 'processed')
+  t.like(await planOf(house, org), {plan: 'team.1'})
+  t.like(await read(), {status: 'processed', error: null})
+  await settleMoney(t, billing)
 })
 
 test('a provider that is away is asked by one org a round, and nobody’s turn is lost', async t => {
@@ -160,12 +197,23 @@ test('a provider that is away is asked by one org a round, and nobody’s turn i
   await settleMoney(t, billing)
 })
 
-test('one who buys twice at once is brought to one subscription and one plan', async t => {
-  const billing = await openBilling(t)
-  const {house} = billing
-  const {org, token} = await house.makeOrg()
-  await subscribe(billing, {org, token, planKey: 'team'})
-  await untilApplied(house)
-  t.like(await planOf(house, org), {plan: 'team.1', subscription: 'active'})
-  await settleMoney(t, billing)
+test('the night forgets what was applied more than ninety days ago, and nothing that was not', async t => {
+  const {house} = await openBilling(t, {webhook: false, workers: []})
+  for (const [id, status, days] of [
+    ['evt_old', 'processed', 91],
+    ['evt_old_ignored', 'ignored', 91],
+    ['evt_young', 'processed', 89],
+    ['evt_failed', 'failed', 200],
+  ] as const)
+    await house.hot.query(
+      `insert into payment_events (id, type, status, payload, created_at, processed_at)
+       select $1, 'invoice.paid', $2, '{}', at, case when $2 <> 'failed' then at end from (select lading_now() - make_interval(days => $3)) t (at)`,
+      [id, status, days],
+    )
+  t.true(await doNight({...house.tools, drain: new AbortController().signal}))
+  const {rows} = await house.hot.query('select id from payment_events order by id')
+  t.deepEqual(
+    rows.map(({id}) => id),
+    ['evt_failed', 'evt_young'],
+  )
 })

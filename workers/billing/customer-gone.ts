@@ -1,7 +1,9 @@
 import {projectSubscription} from '../../shared/billing/project.ts'
 import {readSubscription} from '../../shared/billing/subscription.ts'
+import {announce} from '../../shared/notices/announce.ts'
 import {dropCustomer} from '../../sql/billing-accounts.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
+import {stopTopup} from '../../sql/topups.ts'
 import type {Applying, Outcome} from './apply.ts'
 
 /** Somebody has deleted the customer at the provider, and with it the subscription: the org has neither from now on. */
@@ -17,6 +19,8 @@ export const learnCustomerGone = async ({tools, held, reading, event}: Applying)
   return {
     async write(tx) {
       await dropCustomer(tx, org)
+      const reason = 'customer_gone'
+      if (await stopTopup(tx, {org, reason})) await announce(tx, {org, kind: 'billing.topup_stopped', schedule: null, about: {reason}})
       await projectSubscription(tx, held, read, {org, via: 'payment'})
     },
   }

@@ -32,7 +32,6 @@ const longestMs = 20_000
  */
 export const applyEvents = async (tools: Tools, id: string): Promise<EventStatus> => {
   const event = await findEvent(tools.db, id)
-  // It may have been kept too long ago, or by an org that is gone.
   if (!event || event.status === 'processed' || event.status === 'ignored') return event?.status ?? 'ignored'
   return event.org === null ? applyToWhom(tools, event) : applyTo(tools, {org: event.org, id})
 }
@@ -54,26 +53,29 @@ const applyTo = async (tools: Tools, {org, id}: {org: string; id: string}): Prom
 
 type One = {held: Held; reading: Reading; id: string}
 
-const applyOne = async (tools: Tools, {held, reading, id}: One): Promise<EventStatus> => {
+const applyOne = async (tools: Tools, {held, reading, id}: One, again: 'received' | 'deferred' = 'received'): Promise<EventStatus> => {
   const event = await startEvent(tools.db, id)
   if (!event) return 'processed'
   try {
     return await applyEvent({tools, held, reading, event})
   } catch (error) {
-    return noteFailure(tools, event, error)
+    return noteFailure(tools, {event, error, again})
   }
 }
 
-/** Thrown on for the job to be tried again, unless that was done often enough. */
-const noteFailure = async ({db, log}: Tools, {id, type, org, attempts}: PaymentEvent, error: unknown): Promise<EventStatus> => {
-  const status = attempts < usualAttempts ? 'received' : 'failed'
+type Failed = {event: PaymentEvent; error: unknown; again: 'received' | 'deferred'}
+
+/** Thrown on, for it to be tried again, unless that was done often enough: by its own job, or sent when the org is let go of. */
+const noteFailure = async ({db, log}: Tools, {event, error, again}: Failed): Promise<EventStatus> => {
+  const {id, type, org, attempts} = event
+  const status = attempts < usualAttempts ? again : 'failed'
   await noteEventFailure(db, {id, status, error: codeOf(error)})
-  if (status === 'received') throw error
+  if (status === again) throw error
   log.error({err: error, event: id, type, org}, 'an event of the payment provider cannot be applied')
   return status
 }
 
-/** In the order they came. One that fails is left to its own job. */
+/** In the order they came. One that fails is the first of another turn. */
 const applyOthers = async (tools: Tools, {held, reading}: Omit<One, 'id'>) => {
   const {db, drain, log} = tools
   for (const end = Date.now() + longestMs; ; ) {
@@ -84,7 +86,7 @@ const applyOthers = async (tools: Tools, {held, reading}: Omit<One, 'id'>) => {
     for (const id of ids) {
       if (drain.aborted || Date.now() > end) return
       try {
-        await applyOne(tools, {held, reading, id})
+        await applyOne(tools, {held, reading, id}, 'deferred')
       } catch (err) {
         if (!(err instanceof LeaseGone)) log.warn({err, event: id, org: held.org}, 'an event of the payment provider is tried again')
         return
@@ -96,12 +98,11 @@ const applyOthers = async (tools: Tools, {held, reading}: Omit<One, 'id'>) => {
 /** A dispute names no customer; its charge does. */
 const applyToWhom = async (tools: Tools, event: PaymentEvent): Promise<EventStatus> => {
   const {id} = event
-  const charge = event.hint.charge!
   let customer: string | null
   try {
-    customer = idOf((await tools.payment.ask('charge', stripe => stripe.charges.retrieve(charge))).customer)
+    customer = await readCustomer(tools, event)
   } catch (error) {
-    return noteFailure(tools, (await startEvent(tools.db, id)) ?? event, error)
+    return noteFailure(tools, {event: (await startEvent(tools.db, id)) ?? event, error, again: 'received'})
   }
   const org = customer === null ? null : await findOrgOfCustomer(tools.db, customer)
   if (org !== null) {
@@ -111,6 +112,10 @@ const applyToWhom = async (tools: Tools, event: PaymentEvent): Promise<EventStat
   await endEvent(tools.db, {id, status: 'ignored', error: 'UNKNOWN_CUSTOMER'})
   return 'ignored'
 }
+
+/** None where there is no charge either: its org was erased meanwhile. */
+const readCustomer = async ({payment}: Tools, {hint: {charge}}: PaymentEvent): Promise<string | null> =>
+  charge === null ? null : idOf((await payment.ask('charge', stripe => stripe.charges.retrieve(charge))).customer)
 
 /** What staff are shown: words of ours and codes, never the provider's words. */
 const codeOf = (error: unknown): string => {

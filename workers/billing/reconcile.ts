@@ -2,7 +2,6 @@ import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {PaymentFailure} from '../../shared/billing/payment-failure.ts'
 import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {settleStaleCheckouts} from '../../shared/billing/stale-checkouts.ts'
-import {settleTopups} from '../../shared/billing/topup.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {applyPaymentEvent} from '../../shared/jobs.ts'
 import {enqueue, type Queue} from '../../shared/queue.ts'
@@ -48,7 +47,6 @@ const isOfProvider = (error: unknown) => error instanceof PaymentFailure || erro
 /** All that may be open with an org is brought to an end, or found to go on; then its plan is what the provider says. */
 export const reconcileOrg = async (tools: Tools, org: string): Promise<void> => {
   await settleStaleCheckouts(tools, org)
-  await settleTopups(tools, org)
   const held = await holdBilling(tools.db, org)
   if (!held) return
   try {

@@ -1,6 +1,8 @@
 import {sweepSpools} from '../../shared/imports/spool.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
+import {deleteOldTurns} from '../../sql/conversations.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
+import {deleteOldEvents} from '../../sql/payment-events.ts'
 import {
   type Claim,
   claimNight,
@@ -24,6 +26,8 @@ const orgsPerLook = 100
 const rowsPerDelete = 10_000
 const discoveriesPerDelete = 20
 const nightsKeptDays = 400
+/** For so long the log tells what the payment provider has told of, and nothing is applied twice under its id: it tells for three days. */
+const paymentEventsKeptDays = 90
 const aiUsageKeptDays = 400
 /** Whoever has come to a smaller plan has time to fetch what they want to keep, or to think again. */
 const graceDays = 14
@@ -78,21 +82,31 @@ const keepWindow = async (retaining: Retaining, keeper: Keeper) => {
   await step('bare imports', () => deleteImports(retaining, keeper))
   await step('bare runs', () => deleteRunsOfNone(retaining, keeper))
   const old = {org, days}
-  const sweep = (name: 'firings' | 'jobs' | 'discoveries', limit: number, take: (limit: number) => Promise<number>) =>
+  const sweep = (name: 'firings' | 'jobs' | 'turns' | 'discoveries', limit: number, take: (limit: number) => Promise<number>) =>
     step(name, () => inPieces(drain, limit, take, rows => tally.add({[name]: rows, rows})))
   await sweep('firings', rowsPerDelete, limit => deleteOldFirings(db, {...old, limit}))
   await sweep('jobs', rowsPerDelete, limit => deleteOldJobs(db, {...old, limit}))
+  await sweep('turns', rowsPerDelete, limit => deleteOldTurns(db, {...old, limit}))
   await sweep('discoveries', discoveriesPerDelete, limit => deleteOldDiscoveries(db, {org, limit}))
 }
 
 /** What is no single org's. */
 const keepHouse = async (retaining: Retaining) => {
-  const {db, tally} = retaining
+  const {db, drain, tally} = retaining
+  const sweepEvents = (limit: number) => deleteOldEvents(db, {days: paymentEventsKeptDays, limit})
   await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
   await attempt(retaining, 'spools', null, async () => tally.add({spools: await sweepSpools()}))
   await attempt(retaining, 'forgotten', null, async () => tally.add({rows: await db.transaction(deleteForgotten)}))
-  await attempt(retaining, 'access of clients', null, async () => tally.add({rows: await db.transaction(deleteEndedOAuth)}))
+  await attempt(retaining, 'access of clients', null, () =>
+    inPieces(
+      drain,
+      rowsPerDelete,
+      limit => deleteEndedOAuth(db, limit),
+      rows => tally.add({rows}),
+    ),
+  )
   await attempt(retaining, 'ai usage', null, async () => tally.add({rows: await deleteOldAiUsage(db, {days: aiUsageKeptDays})}))
+  await attempt(retaining, 'payment events', null, () => inPieces(drain, rowsPerDelete, sweepEvents, rows => tally.add({rows})))
   await attempt(retaining, 'nights', null, () => deleteOldNights(db, {days: nightsKeptDays}))
 }

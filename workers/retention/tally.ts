@@ -10,6 +10,7 @@ export type Counts = Partial<
     | 'runsDeleted'
     | 'rows'
     | 'firings'
+    | 'turns'
     | 'jobs'
     | 'discoveries'
     | 'objects'

@@ -46,6 +46,8 @@ const byPrice: Record<string, number> = {gross: 0.84, special: 0.58, cost: 0.2, 
 const near: Record<string, Record<string, number>> = {
   address: {street: 0.9},
   name: {subject: 0.8},
+  titled: {name: 0.9, subject: 0.85},
+  code: {accountnumber: 0.72},
   ordered: {quantity: 0.95},
   quantity: {stock: 0.72},
   total: {amount: 0.75},
@@ -94,9 +96,10 @@ const nthAgree = (column: Reading, field: Reading): number => {
 }
 
 const ofAgree = (column: Reading, field: Reading, records: Records): number => {
-  if (field.about === 'name' || column.about === 'name') return namesAgree(column, field, records)
+  if (field.about === 'name' || column.about === 'name' || column.about === 'titled') return namesAgree(column, field, records)
   const isStrict = ofTheirOwn.has(field.about)
-  const isOwn = (one: string) => (isStrict ? hasExactly(records, one) : includes(records, one)) || field.of.some(other => isSame(one, other) && !isStrict)
+  const isOwn = (one: string) =>
+    (isStrict ? hasExactly(records, one) : includes(records, one)) || field.of.some(other => isSame(one, other) && !isStrict)
   const strange = column.of.filter(one => one !== 'invoice' && !isOwn(one))
   const missing = field.of.filter(one => !includes(records, one) && !column.of.some(other => isSame(one, other)))
   const isCompanys = strange.every(one => one === 'company' || one === 'account') && ofCompanies.has(field.about)
@@ -108,7 +111,9 @@ const ofAgree = (column: Reading, field: Reading, records: Records): number => {
 /** A name is of something: of what the column says, else of the records themselves. */
 const namesAgree = (column: Reading, field: Reading, records: Records): number => {
   const own = field.of.length === 0 || field.of.some(one => hasExactly(records, one))
-  if (column.of.length === 0) return own ? 0.95 : 0.1
+  // Things have titles; people and companies have not.
+  if (column.about === 'titled' && !(own && ['product', 'deal', 'order', 'invoice', 'line'].some(one => records.has(one)))) return 0.3
+  if (column.of.length === 0) return own ? (column.nth > 0 ? 0.6 : 0.95) : 0.1
   const [exact, near] = [column.of.some(one => field.of.includes(one)), column.of.some(one => field.of.some(other => isSame(one, other)))]
   if (exact) return 1
   if (near) {

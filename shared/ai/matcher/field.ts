@@ -34,6 +34,8 @@ const systemNames = new Set([
   'record_image',
 ])
 
+const nothing: ReadonlySet<string> = new Set()
+
 const isClosed = ({apiName, dataType, readOnly}: MatchField) =>
   readOnly === true || closedTypes.has(dataType) || systemNames.has(apiName.toLowerCase()) || /__s$/i.test(apiName)
 
@@ -50,8 +52,9 @@ export const readFields = (fields: readonly MatchField[], accepted: readonly Acc
     const names = namesOf(field)
     return {
       ...{field, names, isClosed: isClosed(field), records: recordsOf.get(module)!},
-      accepted: taken.get(placeOf(module, field.apiName)) ?? taken.get(placeOf('', field.apiName)) ?? new Set<string>(),
-      readings: [...names.keys()].length === 0 ? [] : readField(field, beside.get(module)!),
+      accepted:
+        (isClosed(field) ? undefined : (taken.get(placeOf(module, field.apiName)) ?? taken.get(placeOf('', field.apiName)))) ?? nothing,
+      readings: names.size === 0 ? [] : readField(field, beside.get(module)!),
       words: [...names.keys()].map(name => name.split(' ')),
       options: new Set((field.picklist ?? []).flatMap(({display, actual}) => [normalForm(display), normalForm(actual)])),
     }
@@ -62,7 +65,7 @@ const namesOf = ({label, apiName, localLabels = []}: MatchField): Map<string, Wh
   const names = new Map<string, Why>()
   const add = (name: string, why: Why) => {
     const form = normalForm(name)
-    if (form !== '' && !names.has(form)) names.set(form, why)
+    for (const spelling of [form, form.replaceAll(' ', '')]) if (spelling !== '' && !names.has(spelling)) names.set(spelling, why)
   }
   add(label, 'label')
   add(apiName, 'apiName')
@@ -87,7 +90,7 @@ const readField = ({label, apiName, localLabels = []}: MatchField, neighbours: N
 /** What a module's records are, as its name says. */
 const readModules = (fields: readonly MatchField[]): Map<string, Records> => {
   const modules = new Map<string, Records>()
-  const alone: Neighbours = {firstname: false, lastname: false, place: false, person: false, languages: 0}
+  const alone: Neighbours = {firstname: false, lastname: false, jobtitle: false, place: false, person: false, languages: 0, spoken: 0}
   for (const {module = ''} of fields) {
     if (!modules.has(module)) modules.set(module, new Set(readMeanings(module, alone)[0]?.of ?? []))
   }

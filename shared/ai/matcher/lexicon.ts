@@ -1,8 +1,12 @@
 import {company} from './lexicon/company.ts'
+import {contact} from './lexicon/contact.ts'
+import {date} from './lexicon/date.ts'
 import {type Entries, LANGUAGES, type Language} from './lexicon/entries.ts'
+import {goods} from './lexicon/goods.ts'
 import {modifiers} from './lexicon/modifiers.ts'
 import {person} from './lexicon/person.ts'
 import {place} from './lexicon/place.ts'
+import {record} from './lexicon/record.ts'
 import {trade} from './lexicon/trade.ts'
 import {readWords} from './words.ts'
 
@@ -37,7 +41,7 @@ const eachPhrase = (entries: Entries, take: (words: string[], key: string, langu
   }
 }
 
-const tables = [person, place, company, trade, modifiers]
+const tables = [person, contact, place, company, record, goods, trade, date, modifiers]
 eachPhrase({'-': modifiers['-']!}, ([word]) => fillers.add(word!))
 for (const table of tables) {
   eachPhrase(table, (words, key, language) => {

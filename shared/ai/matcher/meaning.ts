@@ -8,11 +8,27 @@ export type Meaning = {about: string; kinds: string[]; of: string[]; nth: number
 /** A meaning a name may have, and how far it is to be preferred to its others (0 to 1). */
 export type Reading = Meaning & {weight: number}
 
-/** What else stands beside a name, which decides what `Nom` or `Estado` is. `languages`: bits of the languages its words are of, or 0. */
-export type Neighbours = {firstname: boolean; lastname: boolean; place: boolean; person: boolean; languages: number}
+/**
+ * What else stands beside a name, which decides what `Nom` or `Estado` is. `languages`: bits of the language most
+ * of its words are of, or 0; `spoken`: of all that any of them may be of, English among them, or 0 where there are too few to tell.
+ */
+export type Neighbours = {
+  firstname: boolean
+  lastname: boolean
+  jobtitle: boolean
+  place: boolean
+  person: boolean
+  languages: number
+  spoken: number
+}
 
 const mostReadings = 8
 const otherLanguage = 0.9
+/** A word of another language than the file's is likely another word; English is everywhere. */
+const foreignWord = 0.6
+const english = 1 << LANGUAGES.indexOf('en')
+/** Words of one language alone that a file must have for it to be of that language. */
+const fewestWords = 4
 
 /** What is said already by another thing said with it: a mobile phone is no phone, and the zip of an address no address. */
 const saidBy: Record<string, string[]> = {
@@ -38,7 +54,10 @@ const saidBy: Record<string, string[]> = {
     'stage',
     'status',
     'campaign',
-    'street', 'pricebook'],
+    'street',
+    'pricebook',
+  ],
+  total: ['stock'],
   amount: ['price', 'discount', 'tax', 'revenue', 'commission', 'total', 'subtotal', 'stock', 'reorder', 'freight'],
   rate: ['discount', 'tax', 'commission', 'probability'],
   quantity: ['stock', 'reorder', 'demand', 'ordered', 'employees'],
@@ -46,7 +65,25 @@ const saidBy: Record<string, string[]> = {
   date: ['closedate', 'duedate', 'birthdate', 'createdtime', 'modifiedtime', 'startdate', 'enddate'],
   jobtitle: ['salutation'],
   type: ['category'],
-  number: ['phone', 'mobile', 'fax', 'pager', 'otherline', 'housenumber', 'employees', 'quantity', 'code', 'serial', 'taxid', 'bank', 'ordernumber', 'invoicenumber', 'purchaseorder', 'accountnumber', 'siccode'],
+  number: [
+    'phone',
+    'mobile',
+    'fax',
+    'pager',
+    'otherline',
+    'housenumber',
+    'employees',
+    'quantity',
+    'code',
+    'serial',
+    'taxid',
+    'bank',
+    'ordernumber',
+    'invoicenumber',
+    'purchaseorder',
+    'accountnumber',
+    'siccode',
+  ],
 }
 
 type Said = {atoms: string[]; nth: number[]; rest: string[]; weight: number}
@@ -118,15 +155,19 @@ const readWord = (word: string, said: Said[], neighbours: Neighbours): Said[] =>
 }
 
 /** Each with each sense; a sense of the file's languages before the others. */
-const spread = (said: Said[], senses: Sense[], {languages}: Neighbours): Said[] => {
-  if (senses.length === 1) return said.map(one => ({...one, atoms: [...one.atoms, ...senses[0]!.atoms]}))
+const spread = (said: Said[], senses: Sense[], {languages, spoken}: Neighbours): Said[] => {
+  const [sense] = senses
+  if (sense && senses.length === 1) {
+    const weight = spoken === 0 || sense.languages & spoken ? 1 : foreignWord
+    return said.map(one => ({...one, atoms: [...one.atoms, ...sense.atoms], weight: one.weight * weight}))
+  }
   const own = languages === 0 || !senses.some(sense => sense.languages & languages) ? -1 : languages
   return said
     .flatMap(one =>
       senses.map(sense => ({
         ...one,
         atoms: [...one.atoms, ...sense.atoms],
-        weight: sense.languages & own ? one.weight : one.weight * otherLanguage,
+        weight: one.weight * (sense.languages & own ? 1 : spoken !== 0 && !(sense.languages & spoken) ? foreignWord : otherLanguage),
       })),
     )
     .slice(0, mostReadings)
@@ -137,10 +178,12 @@ const settle = (said: Said, neighbours: Neighbours): Reading[] => {
   let all: {about: string[]; weight: number}[] = [{about: [], weight: said.weight}]
   for (const atom of said.atoms) {
     if (atom[0] === '~' || atom[0] === '@') continue
-    const choices = atom.includes('?') ? choose(atom, neighbours) : [[atom, 1] as const]
+    const choices = atom.includes('?') ? choose(atom, neighbours, said.atoms.length === 1) : [[atom, 1] as const]
     all = all.flatMap(one => choices.map(([about, weight]) => ({about: [...one.about, about], weight: one.weight * weight})))
   }
-  const kinds = unique(said.atoms.filter(atom => atom[0] === '~' || atom === 'rate').map(atom => (atom === 'rate' ? 'percent' : atom.slice(1))))
+  const kinds = unique(
+    said.atoms.filter(atom => atom[0] === '~' || atom === 'rate').map(atom => (atom === 'rate' ? 'percent' : atom.slice(1))),
+  )
   const of = unique(said.atoms.filter(atom => atom[0] === '@').map(atom => atom.slice(1)))
   return all.map(({about, weight}) => ({about: join(about, of, said), kinds, of, nth: nthOf(said), rest: said.rest, weight}))
 }
@@ -157,41 +200,27 @@ const join = (about: string[], of: string[], {rest}: Said): string => {
 
 const unique = (list: string[]) => [...new Set(list)]
 
-const choose = (atom: string, beside: Neighbours): readonly (readonly [string, number])[] => {
-  if (atom === 'title?')
-    return beside.person
-      ? ([
-          ['jobtitle', 1],
-          ['salutation', 0.62],
-        ] as const)
-      : ([
-          ['name', 0.9],
-          ['jobtitle', 0.5],
-        ] as const)
-  if (atom === 'name?first')
-    return beside.lastname
-      ? [['firstname', 1]]
-      : [
-          ['name', 1],
-          ['firstname', 0.4],
-        ]
-  if (atom === 'name?last') return beside.firstname && !beside.lastname ? [['lastname', 1]] : [['name', 1]]
-  if (atom === 'department?')
-    return beside.place
-      ? [
-          ['district', 1],
-          ['department', 0.5],
-        ]
-      : [['department', 1]]
-  return beside.place
-    ? [
-        ['state', 1],
-        ['status', 0.5],
-      ]
-    : [
-        ['status', 0.9],
-        ['state', 0.55],
-      ]
+type Choices = readonly (readonly [about: string, weight: number])[]
+
+/** What an ambiguous word is, by what stands beside it. */
+const choose = (atom: string, beside: Neighbours, isAlone: boolean): Choices => choices[atom]?.(beside, isAlone) ?? [[atom, 1]]
+
+const choices: Record<string, (beside: Neighbours, isAlone: boolean) => Choices> = {
+  'title?': ({person, jobtitle}) =>
+    weighted(!person ? 'titled 1 jobtitle 0.5' : jobtitle ? 'salutation 0.85 jobtitle 0.5' : 'jobtitle 1 salutation 0.6'),
+  'degree?': ({person, jobtitle}) => weighted(!person ? 'titled 1' : jobtitle ? 'salutation 0.85' : 'salutation 0.6 jobtitle 0.4'),
+  'name?first': ({lastname}) => (lastname ? weighted('firstname 1') : weighted('name 1 firstname 0.4')),
+  'name?last': ({firstname, lastname}) => weighted(firstname && !lastname ? 'lastname 1' : 'name 1'),
+  'department?': ({place}) => (place ? weighted('district 1 department 0.5') : weighted('department 1')),
+  'status?': (_, isAlone) => weighted(isAlone ? 'status 0.56' : 'status 1'),
+  'website?': (_, isAlone) => weighted(isAlone ? 'website 0.56' : 'website 1'),
+  'region?': ({place}, isAlone) => weighted(isAlone && !place ? 'state 0.56' : 'state 1'),
+  'state?status': ({place}) => (place ? weighted('state 1 status 0.5') : weighted('status 0.9 state 0.55')),
+}
+
+const weighted = (list: string): Choices => {
+  const parts = list.split(' ')
+  return parts.flatMap((about, at) => (at % 2 === 0 ? [[about, Number(parts[at + 1])] as const] : []))
 }
 
 /** What stands in a file, or among a module's fields, read without knowing it. `person`: its records are people. */
@@ -211,7 +240,10 @@ export const readNeighbours = (names: readonly string[], person: boolean): Neigh
     }
   }
   const most = Math.max(...votes)
-  const languages = most < 2 ? 0 : votes.reduce((bits, count, index) => (count === most ? bits | (1 << index) : bits), 0)
+  const bitsFrom = (least: number) => votes.reduce((bits, count, index) => (count >= least ? bits | (1 << index) : bits), 0)
+  const languages = most < 2 ? 0 : bitsFrom(most)
+  const spoken = most < fewestWords ? 0 : bitsFrom(2) | english
   const place = ['street', 'city', 'zip', 'country', 'address'].some(part => found.has(part))
-  return {firstname: found.has('firstname'), lastname: found.has('lastname'), place, person, languages}
+  const has = (one: string) => found.has(one)
+  return {firstname: has('firstname'), lastname: has('lastname'), jobtitle: has('jobtitle'), place, person, languages, spoken}
 }

@@ -35,7 +35,7 @@ export type {Accepted} from './field.ts'
 export type MatchRequest = {columns: readonly MatchColumn[]; fields: readonly MatchField[]; accepted?: readonly Accepted[]}
 
 const mostCandidates = 3
-const leastCandidate = 0.1
+const leastCandidate = 0.05
 
 /**
  * Which column goes into which field, by names and values alone: pure, the same answer for the same question, no field twice, never one

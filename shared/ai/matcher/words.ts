@@ -13,8 +13,8 @@ const plainLetters: Record<string, string> = {ß: 'ss', ł: 'l', ø: 'o', đ: 'd
 export const readWords = (name: string): Words => {
   const spaced = name
     .slice(0, longestName)
+    .replace(/n[°º]|№/giu, ' number ')
     .normalize('NFKC')
-    .replace(/[n№][°º]|№/giu, ' number ')
     .replace(/#/g, ' number ')
     .replace(/%/g, ' percent ')
     .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')

@@ -1,5 +1,5 @@
 import type {Stripe} from 'stripe'
-import {findOrgOfCustomer, keepAccount, lockBillingAccount} from '../../../sql/billing-accounts.ts'
+import {findOrgOfCustomer, lockBillingAccount} from '../../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../../sql/database.ts'
 import {deferEvent, type EventStatus, type Hint, insertEvent, lockEventStatus} from '../../../sql/payment-events.ts'
 import type {Config} from '../../config.ts'
@@ -22,7 +22,8 @@ export const keepEvent = async ({db, queue, config}: Tools, event: Stripe.Event)
   const hint = hintOf(event)
   const isTaken = await db.transaction(async tx => {
     const {org, ignoredFor} = await findWhose(tx, config, type, hint)
-    const account = org === null ? null : await lockAccount(tx, org)
+    // Takes turns with whoever lets go of the org: they see this event, or it is not held any more.
+    const account = org === null ? null : await lockBillingAccount(tx, org)
     const status: EventStatus = ignoredFor === null ? 'received' : 'ignored'
     await insertEvent(tx, {id, type, status, org, error: ignoredFor || null, hint})
     if (isOver(await lockEventStatus(tx, id))) return true
@@ -38,12 +39,6 @@ export const keepEvent = async ({db, queue, config}: Tools, event: Stripe.Event)
 }
 
 const isOver = (status: EventStatus | null) => status === 'processed' || status === 'ignored'
-
-/** Takes turns with whoever lets go of the org: they see this event, or it is not held any more. */
-const lockAccount = async (tx: Tx, org: string) => {
-  await keepAccount(tx, org)
-  return lockBillingAccount(tx, org)
-}
 
 /** `ignoredFor`: a word on why nothing follows from it, empty where its type says it all; null where something may. */
 const findWhose = async (

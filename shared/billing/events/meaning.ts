@@ -55,6 +55,3 @@ const MEANINGS: Record<string, Meaning> = {
 }
 
 export const meaningOf = (type: string): Meaning | null => MEANINGS[type] ?? null
-
-/** The types whose events are worth sending to us. */
-export const EVENT_TYPES = Object.keys(MEANINGS)

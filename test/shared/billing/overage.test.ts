@@ -2,6 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import fc from 'fast-check'
 import {z} from 'zod'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
+import {alignOverage} from '../../../shared/billing/overage-price.ts'
 import {switchOverage} from '../../../shared/billing/overage-switch.ts'
 import {reserveForRun, settleRows} from '../../../shared/entitlements/rows.ts'
 import {readStanding} from '../../../shared/entitlements/standing.ts'
@@ -10,6 +11,7 @@ import {sql} from '../../../sql/database.ts'
 import {insertHead} from '../../../sql/run-heads.ts'
 import {insertRun} from '../../../sql/runs.ts'
 import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../../billing.ts'
+import {ok} from '../../importing.ts'
 import {until} from '../../until.ts'
 
 /** Rows beyond a plan: written down with the run's end, told to the meter once each, whatever fails on the way. */
@@ -116,7 +118,7 @@ test('a yearly plan is billed its rows by the month', async t => {
   const org = await openOverage({interval: 'year'})
   await org.write(25)
   await send()
-  await pass(billing, 31)
+  await pass(billing, 32)
   const invoices = (await stripe.invoices.list({customer: org.customer})).data
   t.deepEqual(
     invoices.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other),
@@ -177,6 +179,30 @@ test('one that may have arrived long ago is looked for before it is told again',
   t.deepEqual([(await arrived.reports())[0]!.sent, (await lost.reports())[0]!.sent], [true, true])
   t.deepEqual([arrived.told().map(({id}) => id), lost.told().map(({id}) => id)], [[`${one}:1`], [`${other}:1`]])
   t.is(billing.payment.journal().filter(entry => entry.method === 'POST' && entry.path === path).length, 1)
+})
+
+test('on another plan rows cost what they cost there', async t => {
+  const {house, stripe, prices} = billing
+  const org = await openOverage()
+  const tools = house.tools
+  t.is(await alignOverage(tools, {most: 1000}), 0)
+  const {product, recurring} = await stripe.prices.retrieve(prices.overage)
+  const dear = await stripe.prices.create({
+    ...{product: product as string, currency: 'eur', unit_amount: 3},
+    recurring: {interval: 'month', usage_type: 'metered', meter: recurring!.meter!},
+  })
+  await ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceOverageId: dear.id}), 200)
+  await org.write(12)
+  t.true((await alignOverage(tools, {most: 1000})) > 0)
+  t.is(await alignOverage(tools, {most: 1000}), 0)
+  await ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceOverageId: prices.overage}), 200)
+  await send()
+  await pass(billing, 32)
+  const invoices = (await stripe.invoices.list({customer: org.customer})).data
+  t.deepEqual(
+    invoices.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other),
+    [3000, 3006],
+  )
 })
 
 test('what the meter took and did not count is found', async t => {

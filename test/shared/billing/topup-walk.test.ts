@@ -86,8 +86,9 @@ const assertWithin = async (org: Topping) => {
   const attempts = await org.attempts()
   const paid = org.intents().filter(({status}) => status === 'succeeded')
   const sums: Record<string, number> = {}
-  for (const {metadata} of paid) {
-    const {month, credits} = attempts.find(({id}) => id === metadata.attempt_id)!
+  for (const {metadata, created} of paid) {
+    const month = new Date(created * 1000).toISOString().slice(0, 7)
+    const {credits} = attempts.find(({id}) => id === metadata.attempt_id)!
     sums[month] = (sums[month] ?? 0) + credits
   }
   if (Object.values(sums).some(sum => sum > cap)) throw new Error(`More than the cap: ${JSON.stringify(sums)}`)

@@ -14,11 +14,6 @@ test.before(async t => {
 test.afterEach.always(() => billing.payment.faults.clear())
 test.afterEach(t => settleMoney(t, billing))
 
-const charge = '/v1/payment_intents'
-/** The SDK does not try these again by itself. */
-const lost = {type: 'status', status: 500, when: 'after', shouldRetry: false} as const
-const undone = {type: 'status', status: 500, when: 'before', shouldRetry: false} as const
-
 test('whole packs: enough for the gap in one charge, and no more than there is room for', t => {
   t.is(packsFor({gap: 1, room: 1000, each: 500}), 1)
   t.is(packsFor({gap: 500, room: 1000, each: 500}), 1)
@@ -74,6 +69,24 @@ test('200 who consume at once have one top-up made', async t => {
   t.is((await org.jobs()).length, 1)
   await org.settle()
   t.like(await org.balance(), {available: 2500, reserved: 25})
+})
+
+test('consumers, admins and whoever settles at once stand in nobody’s way', async t => {
+  const org = await openTopping(billing, {threshold: 600, monthlyCap: 100_000})
+  const all = await Promise.allSettled([
+    ...Array.from({length: 30}, () => org.spend(40)),
+    ...Array.from({length: 6}, (_, n) => org.ask({threshold: 600 + n})),
+    ...Array.from({length: 8}, () => org.settle()),
+    ...Array.from({length: 4}, () => org.start()),
+  ])
+  const odd = all.flatMap(one => (one.status === 'rejected' && one.reason.code !== 'CREDITS_EXHAUSTED' ? [one.reason] : []))
+  t.deepEqual(odd, [])
+  for (let times = 0; times < 3; times++) {
+    await org.start()
+    await org.settle()
+  }
+  t.true((await org.balance()).available >= 600)
+  t.is(org.intents().length, (await org.attempts()).filter(({state}) => state === 'succeeded').length)
 })
 
 test('asked twenty times at once, by whoever learns of it, it is charged once and given once', async t => {
@@ -134,131 +147,6 @@ test('a bank that wants each payment confirmed stops it too; another card goes o
     ['topup.stopped', 'payment'],
     ['topup', 'session'],
   ])
-})
-
-test('an answer that is lost: it counts against the cap, and is found', async t => {
-  const org = await openTopping(billing)
-  billing.payment.faults.add({method: 'POST', path: charge, action: lost})
-  await org.spend(10)
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'unknown'}])
-  t.like((await org.read()).month, {used: 500})
-  await org.spend(10)
-  t.is((await org.attempts()).length, 1, 'one at a time')
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'succeeded'}])
-  t.is(org.intents().length, 1)
-})
-
-test('one that never arrived is asked for again under its key, and charged once', async t => {
-  const org = await openTopping(billing)
-  billing.payment.faults.add({method: 'POST', path: charge, times: 2, action: undone})
-  await org.spend(10)
-  await org.settle()
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'unknown'}])
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'succeeded'}])
-  const keys = billing.payment
-    .journal()
-    .filter(({method, path}) => method === 'POST' && path === charge)
-    .slice(-3)
-  t.is(new Set(keys.map(({key}) => key)).size, 1)
-})
-
-test('a key the provider answers with its own failure is given up after a day, and counts no more', async t => {
-  const org = await openTopping(billing)
-  billing.payment.faults.add({method: 'POST', path: charge, action: {...undone, saved: true}})
-  await org.spend(10)
-  for (let times = 0; times < 3; times++) await org.settle()
-  t.like(await org.attempts(), [{state: 'unknown'}])
-  await pass(billing, 1.1)
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'failed'}])
-  t.like(await org.read(), {enabled: true, stopped: null, month: {used: 0}})
-  await org.start()
-  await org.settle()
-  t.like(await org.balance(), {purchased: 500})
-})
-
-test('a provider that is away leaves it as it is; one that is back is asked', async t => {
-  const org = await openTopping(billing)
-  await org.spend(10)
-  billing.payment.faults.add({path: '/v1/prices/*', action: undone})
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'pending'}])
-  billing.payment.faults.add({method: 'POST', path: charge, action: {type: 'rateLimit'}})
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'unknown'}])
-  billing.payment.faults.add({method: 'POST', path: charge, action: {type: 'half'}})
-  await org.settle()
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'succeeded'}])
-})
-
-test('a declined one that cannot be cancelled yet counts until it is', async t => {
-  const org = await openTopping(billing)
-  billing.payment.setCard(org.card, 'card_declined')
-  billing.payment.faults.add({method: 'POST', path: `${charge}/*/cancel`, action: undone})
-  await org.spend(10)
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'unknown'}])
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'declined'}])
-  t.is(org.intents()[0]!.status, 'canceled')
-})
-
-test('disabled means disabled: before the charge, and where nobody knows whether there was one', async t => {
-  const org = await openTopping(billing)
-  await org.spend(10)
-  const [first] = await org.attempts()
-  await ok(org.ask({enabled: false}), 200)
-  t.is(await settleTopup(billing.house.tools, {org: org.org, attempt: first!.id}), 'failed')
-  t.is(org.intents().length, 0)
-
-  await ok(org.ask(), 200)
-  billing.payment.faults.add({method: 'POST', path: charge, action: undone})
-  await org.settle()
-  await ok(org.ask({enabled: false}), 200)
-  await org.settle()
-  t.is((await org.attempts())[1]!.state, 'unknown')
-  t.is(org.intents().length, 0, 'not asked for again')
-  t.like((await org.read()).underWay, {state: 'unknown'})
-  await pass(billing, 1.1)
-  await org.settle()
-  t.like((await org.attempts())[1], {state: 'failed'})
-})
-
-test('a closed org, a lowered cap and a customer that is gone charge nothing', async t => {
-  const {house} = billing
-  const closed = await openTopping(billing, {threshold: 30})
-  await ok(house.as(house.adminToken)('POST', `/staff/orgs/${closed.org}/close`, {reason: 'A test'}), 200)
-  await closed.settle()
-  t.like(await closed.attempts(), [{state: 'failed'}])
-  await house.hot.query(`delete from pgboss.job where name = 'billing.end'`)
-
-  const lowered = await openTopping(billing, {threshold: 600, monthlyCap: 1000})
-  await house.hot.query('update billing_accounts set topup_monthly_cap = 999 where org_id = $1', [lowered.org])
-  await lowered.settle()
-  t.like(await lowered.attempts(), [{state: 'failed'}])
-
-  const gone = await openTopping(billing, {threshold: 30})
-  await house.hot.query('update billing_accounts set customer_id = null where org_id = $1', [gone.org])
-  await gone.settle()
-  t.like(await gone.attempts(), [{state: 'failed'}])
-  for (const {intents} of [closed, lowered, gone]) t.is(intents().length, 0)
-})
-
-test('a pack that is sold no more stops it, and is no fault of the card’s', async t => {
-  const {house, stripe, prices} = billing
-  const org = await openTopping(billing, {packKey: 'credits_10000', threshold: 30, monthlyCap: 10_000})
-  await stripe.prices.update(prices.credits_10000, {active: false})
-  await org.settle()
-  t.like(await org.attempts(), [{state: 'failed'}])
-  t.like(await org.read(), {enabled: false, stopped: {reason: 'pack_not_sold'}})
-  t.false(await clearTopupStop(house.tools, org.org))
-  await stripe.prices.update(prices.credits_10000, {active: true})
-  t.is(org.intents().length, 0)
 })
 
 test('the cap is a month’s: by the month it is charged in, and what nobody consumes begins with it', async t => {

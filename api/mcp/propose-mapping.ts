@@ -1,0 +1,42 @@
+import {z} from 'zod'
+import {mapLocally} from '../../shared/ai/local-mapping.ts'
+import {readTargets} from '../../shared/ai/targets.ts'
+import {fillRows, SampleRows} from './sample.ts'
+import {tool} from './tool.ts'
+
+const Candidate = z.object({module: z.string().nullable(), field: z.string(), confidence: z.number(), why: z.array(z.string())})
+
+/** By the matcher alone: whoever calls has a model of their own, and no credits are spent. */
+export const proposeMapping = tool({
+  name: 'propose_mapping',
+  title: 'Propose a mapping',
+  description:
+    'Proposes a field for every column of a file, from its name, up to 20 sample rows and what the organisation mapped before. From 0.8 a proposal is sure, from 0.5 worth checking; null means none fits.',
+  input: z.strictObject({
+    modules: z.array(z.string().min(1).max(200)).min(1).max(5).describe('The modules to write to, as list_modules names them'),
+    connector: z.string().max(100).optional().describe('Needed where several connections have a module'),
+    columns: z
+      .array(z.string().min(1).max(500))
+      .min(1)
+      .max(500)
+      .refine(columns => new Set(columns).size === columns.length, 'Each column once'),
+    rows: SampleRows.default([]).describe('Up to 20 sample rows, each by its columns'),
+  }),
+  output: z.object({
+    proposals: z.array(
+      z.object({
+        column: z.string(),
+        module: z.string().nullable(),
+        field: z.string().nullable(),
+        confidence: z.number(),
+        candidates: z.array(Candidate),
+      }),
+    ),
+  }),
+  async run({db, caller: {org}}, {modules, connector, columns, rows}) {
+    const {targets} = await readTargets(db, {org, connectorId: connector, modules})
+    const filled = fillRows(columns, rows)
+    const sampled = columns.map(name => ({name, samples: filled.map(row => row[name]!).filter(text => text.trim() !== '')}))
+    return {proposals: await mapLocally(db, org, sampled, targets)}
+  },
+})

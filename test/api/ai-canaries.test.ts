@@ -1,0 +1,101 @@
+import anyTest, {type TestFn} from 'ava'
+import {type Assisted, type Home, openAssisted, openHome} from '../ai.ts'
+import {type ApiProcess, startApiProcess} from '../api-process.ts'
+import {canary, traces} from '../canaries.ts'
+import {type Call, openCalls} from '../client.ts'
+import {ok} from '../importing.ts'
+import type {Question} from '../simulators/model/answers.ts'
+import {modelEnvironment} from '../simulators/model.ts'
+
+/** Nothing of a personal cell in any byte the model is sent, nor in the log of a process that logs all it can: each policy, each route, each fault. */
+type Here = Assisted & {api: ApiProcess}
+const test = anyTest.serial as TestFn<Here>
+test.before(async t => {
+  const {house, model} = await openAssisted(t)
+  const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
+  const own = {NODE_ENV: 'test', LOG_LEVEL: 'trace', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR}
+  Object.assign(t.context, {house, model, api: await startApiProcess({...own, ...modelEnvironment(model)})})
+})
+test.after.always(t => t.context.api?.signal('SIGKILL'))
+
+let last = 0
+const next = () => canary(++last)
+
+/** Twenty rows: annotated, looking so, mapped to what is annotated, and the same values again where nobody would look for them. */
+const sampleOf = (width: number) => {
+  const secrets: string[] = []
+  const tell = () => {
+    secrets.push(next())
+    return secrets.at(-1)!
+  }
+  const personal: [string, () => string][] = Array.from({length: width}, (_, at): [string, () => string] => {
+    const ways: [string, () => string][] = [
+      [`Secret Code ${at}`, tell],
+      [`Qq ${at}`, () => `${tell()}@example.org`],
+      [`Phone number ${at}`, tell],
+      [`Ww ${at}`, () => `+49 170 ${1_000_000 + at} ${tell()}`],
+    ]
+    return ways[at % ways.length]!
+  })
+  const rows = Array.from({length: 20}, () => personal.map(([, cell]) => cell()))
+  const repeated = rows.map(row => `see ${row[0]!.toUpperCase()}`)
+  const columns = [...personal.map(([name]) => name), 'Vvx', `About ${secrets[0]}`, 'Hue']
+  return {secrets, sample: {columns, rows: rows.map((row, at) => [...row, repeated[at]!, 'x', `plain${at}`])}}
+}
+
+const answers = (question: Question) => {
+  if (!JSON.stringify(question.schema).includes('explanation'))
+    return {json: {field: 'People.Favourite_Color', confidence: 0.4, why: 'No idea'}}
+  const said = question.messages.at(-1)!.text
+  // The first attempt's error quotes a cell; the last one gives cells back.
+  const expression = /refused/.test(said) ? 'row["Secret Code 0"]' : /failedRows/.test(said) ? 'row[' : 'JSON.parse(row["Secret Code 0"])'
+  return {json: {expression, explanation: 'As it is'}}
+}
+
+for (const policy of ['allow', 'masked', 'deny'] as const)
+  test(`${policy}: no trace of any personal cell leaves, by whatever way, and what may leave does`, async t => {
+    const {house, model, api} = t.context
+    const home = await openHome(house, {policy, pii: ['Secret_Code', 'Phone', 'Last_Name']})
+    const call = openCalls(api.url)(home.token)
+    let cells = 0
+    for (const action of [null, {type: 'status', status: 429, echo: true}, {type: 'wrongSchema'}, {type: 'half'}] as const) {
+      model.clear()
+      model.always(answers)
+      if (action) model.faults.add({action})
+      const {secrets, sample} = sampleOf(24)
+      cells += secrets.length
+      await askBoth(call, sample)
+      const sent = model.received()
+      t.true(model.journal.length > 2)
+      for (const secret of secrets) if (traces(secret, sent).length > 0) t.fail(`${secret} left under ${policy}: ${traces(secret, sent)}`)
+      t.is(/plain7/.test(sent), policy !== 'deny', 'what is nobody’s is told by the policy')
+      const log = api.output()
+      for (const secret of secrets) if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
+    }
+    t.true(cells >= 1900)
+    t.true(api.output().includes('the model: '), 'the log was there to look into')
+  })
+
+const askBoth = async (call: Call, sample: {columns: string[]; rows: string[][]}) => {
+  const mapped = await ok(call('POST', '/ai/auto-map', {modules: ['People'], ...sample}), 200)
+  if (!['used', 'unavailable'].includes(mapped.model)) throw new Error(`The model was not asked: ${mapped.model}`)
+  const question = `Take what stands in Secret Code 0, such as ${sample.rows[3]![0]} or ${sample.rows[4]![1]}`
+  const {status, body} = await call('POST', '/ai/formula', {module: 'People', field: 'Secret_Code', question, ...sample})
+  if (status === 200 && body.results[0].value !== sample.rows[0]![0]) throw new Error('It was not run on the true rows')
+}
+
+test('annotations that cannot be read let nothing leave', async t => {
+  const {house, model, api} = t.context
+  const home: Home = await openHome(house, {policy: 'allow', pii: ['Phone']})
+  await house.hot.query(`update registry_modules set annotations = '[{"apiName": "Phone", "pii": "yes, very"}]' where org_id = $1`, [
+    home.org,
+  ])
+  model.clear()
+  model.always(answers)
+  const answer = await ok(
+    openCalls(api.url)(home.token)('POST', '/ai/auto-map', {modules: ['People'], columns: ['Hue'], rows: [['plain1'], ['plain2']]}),
+    200,
+  )
+  t.deepEqual([answer.model, answer.samples], ['used', 'none'])
+  t.notRegex(model.received(), /plain/)
+})

@@ -1,0 +1,165 @@
+import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {withCredits} from '../../shared/ai/credits.ts'
+import {ModelFailure} from '../../shared/ai/model-failure.ts'
+import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
+import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../ai.ts'
+import {startApiProcess} from '../api-process.ts'
+import {openCalls} from '../client.ts'
+import {sumUp} from '../crediting.ts'
+import {ok} from '../importing.ts'
+import {modelEnvironment} from '../simulators/model.ts'
+import {until} from '../until.ts'
+
+/** One model and one clock for all: the tests take turns. */
+const test = anyTest.serial as TestFn<Assisted>
+test.before(async t => void Object.assign(t.context, await openAssisted(t)))
+test.beforeEach(t => t.context.model.clear())
+
+const mapping = {modules: ['People'], columns: ['Qzx'], rows: [['teal']]}
+const formula = {module: 'People', field: 'City', question: 'How?', columns: ['Town'], rows: [['York']]}
+const said = {json: {expression: 'row.Town', explanation: ''}}
+const forever = Number.POSITIVE_INFINITY
+
+const even = async (t: ExecutionContext<Assisted>, {org}: Pick<Home, 'org'>) => {
+  const {account, entries, grants, holds, open} = await sumUp(t.context.house.db, org)
+  t.deepEqual(entries, account)
+  t.deepEqual(grants, account)
+  t.is(holds, open)
+  return open
+}
+
+test('of two hundred at once as many are asked as credits were set aside for, and the books are even', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house, {credits: 10})
+  model.faults.add({action: {type: 'hold'}, times: forever})
+  const asking = Array.from({length: 200}, (_, at) =>
+    at % 2 ? home.call('POST', '/ai/auto-map', mapping) : home.call('POST', '/ai/formula', formula),
+  )
+  const answers = Promise.all(asking)
+  const isTold = new Set<number>()
+  for (const [at, one] of asking.entries()) void one.then(() => isTold.add(at))
+  // Whoever has none is answered; the others wait for the model.
+  await until(
+    () => isTold.size + model.faults.held(),
+    settled => settled === 200,
+  )
+  const held = model.faults.held()
+  t.true(held >= 1 && held <= 10, `${held} were asked`)
+  const open = await even(t, home)
+  t.true(open <= 10 && open >= held)
+  t.true((await usageOf(home, 'formula')).balance.available < 4, 'no more than another formula could be paid')
+  model.always(({schema}) =>
+    JSON.stringify(schema).includes('explanation') ? said : {json: {field: 'People.City', confidence: 0.9, why: ''}},
+  )
+  model.faults.clear()
+  model.faults.release()
+  const told = (await answers).map(({status, body}) => body.model ?? body.code ?? status)
+  t.is(told.filter(one => one === 'used' || one === 200).length, held)
+  t.is(told.filter(one => one === 'no_credits' || one === 'CREDITS_EXHAUSTED').length, 200 - held)
+  t.is(await even(t, home), 0)
+  const [mapped, written] = [await usageOf(home, 'auto_map'), await usageOf(home, 'formula')]
+  t.is(mapped.requests + written.requests, held)
+  t.is(mapped.credits + written.credits, 10 - written.balance.available)
+})
+
+test('who goes away gives back what was set aside, and the model is not kept busy', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house, {credits: 50})
+  model.faults.add({action: {type: 'hold'}, times: forever})
+  const gone = new AbortController()
+  const asking = Array.from({length: 20}, (_, at) =>
+    fetch(`${house.url}/ai/${at % 2 ? 'auto-map' : 'formula'}`, {
+      ...{method: 'POST', body: JSON.stringify(at % 2 ? mapping : formula), signal: gone.signal},
+      headers: {authorization: `Bearer ${home.token}`, 'content-type': 'application/json'},
+    }).catch(() => 'gone'),
+  )
+  await until(
+    () => model.faults.held(),
+    held => held >= 10,
+  )
+  gone.abort()
+  t.true((await Promise.all(asking)).every(one => one === 'gone'))
+  await until(
+    () => model.journal.filter(entry => !entry.gone).length,
+    left => left === 0,
+  )
+  await until(
+    () => usageOf(home, 'formula'),
+    ({balance}) => balance.reserved === 0,
+  )
+  t.is(await even(t, home), 0)
+  t.is((await usageOf(home, 'formula')).balance.available, 50)
+})
+
+test('a process that dies with a question under way keeps nothing: the credits come back by themselves', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house, {credits: 20})
+  const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
+  const own = {NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR}
+  const api = await startApiProcess({...own, ...modelEnvironment(model)})
+  t.teardown(() => api.signal('SIGKILL'))
+  model.faults.add({action: {type: 'hold'}})
+  const asking = openCalls(api.url)(home.token)('POST', '/ai/formula', formula).catch(() => 'gone')
+  await until(() => model.faults.held(), Boolean)
+  api.signal('SIGKILL')
+  await api.exit
+  t.is(await asking, 'gone')
+  const before = await usageOf(home, 'formula')
+  t.true(before.balance.reserved > 0)
+  await house.ahead('7 minutes')
+  const {balance} = await usageOf(home, 'formula')
+  t.deepEqual([balance.available, balance.reserved], [20, 0])
+  t.is(await even(t, home), 0)
+  await house.ahead('0 seconds')
+})
+
+test('what is broken off costs what had come by then, what fails costs nothing, and what is kept is kept with the price', async t => {
+  const {house} = t.context
+  const home = await openHome(house, {credits: 20})
+  const {org} = home
+  const held = {org, feature: 'chat', hold: {inputTokens: 4000, outputTokens: 4000}} as const
+  const gone = new AbortController()
+  const breaking = withCredits(house.tools, {...held, signal: gone.signal}, async spent => {
+    spent({inputTokens: 4000, outputTokens: 1500})
+    gone.abort(new Error('gone'))
+    throw gone.signal.reason
+  })
+  await t.throwsAsync(breaking, {message: 'gone'})
+  t.like(await usageOf(home, 'chat'), {requests: 1, failed: 1, credits: 3, inputTokens: 4000, outputTokens: 1500})
+  const {signal} = new AbortController()
+  const failing = withCredits(house.tools, {...held, signal}, async () => {
+    throw new ModelFailure('No', {kind: 'unavailable', usage: {inputTokens: 10, outputTokens: 0}})
+  })
+  await t.throwsAsync(failing, {instanceOf: ModelFailure})
+  t.like(await usageOf(home, 'chat'), {requests: 2, failed: 2, credits: 3, inputTokens: 4010})
+  const usage = {inputTokens: 100_000, outputTokens: 100_000}
+  const keeping = withCredits(house.tools, {...held, signal}, async () => ({
+    value: 1,
+    usage,
+    keep: () => Promise.reject(new Error('not kept')),
+  }))
+  await t.throwsAsync(keeping, {message: 'not kept'})
+  t.like(await usageOf(home, 'chat'), {requests: 3, failed: 3, credits: 3, balance: {reserved: 0}})
+  const {credits, balance} = await withCredits(house.tools, {...held, signal}, async () => ({value: 1, usage}))
+  t.is(credits, 5, 'no more than was set aside')
+  t.deepEqual([balance.included, balance.reserved], [12, 0])
+})
+
+test('usage is told by feature and by day, and forgotten after its time', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house)
+  model.script(said)
+  await ok(home.call('POST', '/ai/formula', formula), 200)
+  const staff = house.as(house.adminToken)
+  const {usage} = await ok(staff('GET', `/ai/admin/usage?org=${home.org}`), 200)
+  t.is(usage.length, 1)
+  t.like(usage[0], {feature: 'formula', requests: 1, failed: 0})
+  const all = await ok(staff('GET', '/ai/admin/usage'), 200)
+  t.true(all.usage.find((one: {feature: string}) => one.feature === 'formula').requests >= 1)
+  t.deepEqual((await ok(staff('GET', '/ai/admin/usage?org=org_none'), 200)).usage, [])
+  await house.ahead('400 days')
+  t.is(await deleteOldAiUsage(house.db, {days: 400}), 0)
+  await house.ahead('402 days')
+  t.true((await deleteOldAiUsage(house.db, {days: 400})) >= 1)
+  await house.ahead('0 seconds')
+})

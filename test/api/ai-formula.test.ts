@@ -1,0 +1,150 @@
+import anyTest, {type TestFn} from 'ava'
+import {writeFormula} from '../../shared/ai/formula.ts'
+import {openModel} from '../../shared/ai/model.ts'
+import {readConfig} from '../../shared/config.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../ai.ts'
+import {refused} from '../entitling.ts'
+import {ok} from '../importing.ts'
+
+/** One model for all: the tests take turns. */
+const test = anyTest.serial as TestFn<Assisted>
+test.before(async t => void Object.assign(t.context, await openAssisted(t, {kind: 'anthropic'})))
+test.beforeEach(t => t.context.model.clear())
+
+const question = {
+  ...{module: 'People', field: 'Favourite_Color', question: 'The colour in capitals'},
+  ...{
+    columns: ['Name', 'Color'],
+    rows: [
+      ['Anna Berg', 'teal'],
+      ['Bo Li', ''],
+      ['Jo Wu', 'pink'],
+    ],
+  },
+}
+const ask = ({call}: Pick<Home, 'call'>, more: object = {}) => call('POST', '/ai/formula', {...question, ...more})
+const say = (expression: string | null) => ({json: {expression, explanation: 'Upper case'}})
+
+test('an expression is compiled and run on the true rows before it is answered', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house)
+  model.script(say('helpers.upper(row.Color)'))
+  const answer = await ok(ask(home), 200)
+  t.like(answer, {expression: 'helpers.upper(row.Color)', explanation: 'Upper case', attempts: 1, samples: 'values'})
+  t.deepEqual(answer.results, [
+    {row: 1, value: 'TEAL', problem: null},
+    {row: 2, value: '', problem: null},
+    {row: 3, value: 'PINK', problem: null},
+  ])
+  t.true(answer.credits >= 1)
+  const {requests, credits, balance} = await usageOf(home, 'formula')
+  t.deepEqual([requests, credits, balance.reserved], [1, answer.credits, 0])
+  const {body} = model.journal[0]!
+  for (const part of ['helpers.splitName', 'The colour in capitals', 'Favourite_Color', 'teal']) t.true(body.includes(part), part)
+  t.false(/Anna|Berg/.test(body), 'a column called Name is about people')
+})
+
+test('what does not compile or run is repaired, twice at most, and the model hears of rows by number and code alone', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house)
+  model.script(say('row.Color.toUpperCase('), say('JSON.parse(row.Color)'), say('helpers.upper(row.Color)'))
+  const answer = await ok(ask(home), 200)
+  t.deepEqual([answer.attempts, answer.results[0].value], [3, 'TEAL'])
+  const [, second, third] = model.journal.map(({body}) => body)
+  t.regex(second!, /Unexpected token/)
+  t.regex(third!, /EXPRESSION_THROWN/)
+  t.notRegex(third!, /is not valid JSON/, 'the sandbox’s words quote cells')
+  t.true(answer.credits >= 1)
+})
+
+test('rows it still fails for are told; values the field does not take are a reason to repair', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house)
+  const joined = {field: 'Joined', columns: ['Since'], rows: [['31.01.2024'], ['soon'], ['01.02.2024']]}
+  model.script(
+    say('row.Since'),
+    say("row.Since === 'soon' ? helpers.date(row.Since, 'DD.MM.YYYY') : helpers.date(row.Since, 'DD.MM.YYYY')"),
+  )
+  model.always(() => say("helpers.date(row.Since, 'DD.MM.YYYY')"))
+  const answer = await ok(ask(home, joined), 200)
+  t.is(answer.attempts, 3)
+  t.deepEqual(answer.results[0], {row: 1, value: '2024-01-31', problem: null})
+  t.like(answer.results[1], {row: 2, error: {code: 'EXPRESSION_THROWN'}})
+  t.regex(model.journal[1]!.body, /notTakenByTheField/)
+})
+
+test('three that do not work are no answer, cost nothing and leave nothing reserved', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house, {credits: 20})
+  model.always(() => say('fetch("https://evil.example")'))
+  const {status, body} = await ask(home)
+  t.deepEqual([status, body.code, model.journal.length], [502, 'MODEL_ANSWER_INVALID', 3])
+  model.clear()
+  model.faults.add({action: {type: 'status', status: 429, retryAfter: '20', echo: true}})
+  const busy = await ask(home)
+  t.deepEqual([busy.status, busy.body.code, busy.headers.get('retry-after')], [503, 'MODEL_UNAVAILABLE', '20'])
+  model.faults.add({action: {type: 'wrongSchema'}})
+  t.is((await ask(home)).body.code, 'MODEL_ANSWER_INVALID')
+  model.faults.add({action: {type: 'status', status: 404}})
+  t.is((await ask(home)).body.code, 'NOT_CONFIGURED')
+  const {requests, failed, credits, inputTokens, balance} = await usageOf(home, 'formula')
+  t.deepEqual([requests, failed, credits, balance.available, balance.reserved], [4, 4, 0, 20, 0])
+  t.true(inputTokens > 0, 'what the provider was asked is counted all the same')
+})
+
+test('an expression that never ends costs its rows, not the service', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house)
+  model.script(say('[...Array(1e9).keys()].map(x => [...Array(1e9).keys()]).length'), say(null))
+  const answer = await ok(ask(home, {rows: [['Anna', 'teal']]}), 200)
+  t.deepEqual([answer.expression, answer.results], [null, []])
+  t.regex(model.journal[1]!.body, /EXPRESSION_(TIMEOUT|MEMORY)/)
+})
+
+test('`value` is the source’s cell, and libraries of the org may be called', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house)
+  const manifest = {
+    namespace: 'paint',
+    version: '1.0.0',
+    scope: 'org',
+    description: '',
+    functions: [{name: 'shade', description: 'A darker one'}],
+  }
+  await ok(home.call('PUT', `/orgs/${home.org}/libraries/paint`, {manifest, source: "export const shade = text => 'dark ' + text"}), 200)
+  model.script(say('paint.shade(value)'))
+  const answer = await ok(ask(home, {source: 'Color'}), 200)
+  t.deepEqual(
+    answer.results.map(({value}: {value: string}) => value),
+    ['dark teal', 'dark ', 'dark pink'],
+  )
+  t.true(model.journal[0]!.body.includes('A darker one'))
+  model.script(say('value'), say('row.Color'))
+  t.is((await ok(ask(home), 200)).attempts, 2, 'without a source there is no `value`')
+})
+
+test('without credits nothing is sent; without a model it says so; a field that cannot be written is refused', async t => {
+  const {house, model} = t.context
+  const poor = await openHome(house, {credits: 0})
+  const answer = await ask(poor)
+  refused(t, answer, 'CREDITS_EXHAUSTED', answer.body.lift, /AI credits/)
+  t.true(answer.body.lift.length > 0)
+  t.is(model.journal.length, 0)
+  const home = await openHome(house)
+  for (const field of ['Locked', 'Orders', 'Nowhere', '__proto__']) t.deepEqual((await ask(home, {field})).body.issues[0].path, ['field'])
+  t.is((await ask(home, {source: 'Nothing'})).body.code, 'INVALID')
+  t.is((await ask(home, {question: ' '})).body.code, 'INVALID')
+  const none = {...house.tools, model: openModel(readConfig({}))}
+  const given = {
+    org: home.org,
+    module: 'People',
+    field: 'City',
+    question: 'How?',
+    source: null,
+    columns: [],
+    rows: [],
+    signal: new AbortController().signal,
+  }
+  t.is((await t.throwsAsync(writeFormula(none, given), {instanceOf: Refusal}))!.code, 'NOT_CONFIGURED')
+})

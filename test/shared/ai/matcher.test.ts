@@ -1,0 +1,124 @@
+import test from 'ava'
+import {type Accepted, type MatchColumn, type MatchField, proposeMapping} from '../../../shared/ai/matcher/propose.ts'
+import {normalForm} from '../../../shared/ai/matcher/words.ts'
+import {fieldsOf} from '../../evaluation/evaluate.ts'
+
+const mapped = (names: (string | MatchColumn)[], fields: MatchField[], accepted: Accepted[] = []) => {
+  const columns = names.map(name => (typeof name === 'string' ? {name} : name))
+  return Object.fromEntries(proposeMapping({columns, fields, accepted}).map(({column, field}) => [column, field]))
+}
+
+const [leads, contacts, accounts] = [fieldsOf('Leads'), fieldsOf('Contacts'), fieldsOf('Accounts')]
+
+test('by label, API name and a name of the org', t => {
+  const fields: MatchField[] = [
+    {apiName: 'Zq_1', label: 'Vertragsart', dataType: 'text', localLabels: ['Kind of contract']},
+    {apiName: 'Zq_2', label: 'Laufzeit', dataType: 'text'},
+  ]
+  const [first, second, third] = proposeMapping({columns: [{name: 'vertragsART'}, {name: 'zq_2'}, {name: 'nothing'}], fields})
+  t.like(first, {field: 'Zq_1', candidates: [{why: ['label']}]})
+  t.like(second, {field: 'Zq_2', candidates: [{why: ['apiName']}]})
+  t.like(third, {field: null, confidence: 0, candidates: []})
+  t.like(proposeMapping({columns: [{name: 'KindOfContract'}], fields})[0], {field: 'Zq_1', candidates: [{why: ['localLabel']}]})
+})
+
+test('whose address it is decides, and only its first line goes', t => {
+  const found = mapped(
+    ['Ship-to Street', 'Ship-to Street 2', 'Bill-to Street', 'Delivery City', 'Town', 'Invoice Address Postcode'],
+    accounts,
+  )
+  t.deepEqual(found, {
+    'Ship-to Street': 'Shipping_Street',
+    'Ship-to Street 2': null,
+    'Bill-to Street': 'Billing_Street',
+    'Delivery City': 'Shipping_City',
+    Town: 'Billing_City',
+    'Invoice Address Postcode': 'Billing_Code',
+  })
+})
+
+test('what stands beside a column says what it is', t => {
+  t.deepEqual(mapped(['Nom', 'Prénom'], contacts), {Nom: 'Last_Name', Prénom: 'First_Name'})
+  // Alone it is the whole name, which this CRM makes itself.
+  t.deepEqual(mapped(['Nom', 'Téléphone'], contacts), {Nom: null, Téléphone: 'Phone'})
+  t.deepEqual(mapped(['Estado', 'Ciudad', 'Calle'], leads), {Estado: 'State', Ciudad: 'City', Calle: 'Street'})
+  t.deepEqual(mapped(['Name', 'Vorname'], contacts), {Name: 'Last_Name', Vorname: 'First_Name'})
+})
+
+test('two good ones go before one very good one', t => {
+  t.deepEqual(mapped(['Title', 'Job Title'], contacts), {Title: 'Salutation', 'Job Title': 'Title'})
+  t.deepEqual(mapped(['Title'], contacts), {Title: 'Title'})
+})
+
+test('what the CRM sets itself is recognised, and never proposed', t => {
+  const found = proposeMapping({columns: [{name: 'Created Time'}, {name: 'Full Name'}, {name: 'Record Status'}], fields: leads})
+  for (const {field, candidates} of found) {
+    t.is(field, null)
+    t.deepEqual(
+      candidates.filter(({field: name}) => leads.find(({apiName}) => apiName === name)!.readOnly),
+      [],
+    )
+  }
+})
+
+test('a mapping the org took before goes before every other, the one taken oftener before the rarer', t => {
+  const accepted = [
+    {header: normalForm('Mobile'), module: 'Leads', field: 'Phone', times: 1},
+    {header: normalForm('KND-Typ'), module: 'Leads', field: 'Rating', times: 2},
+    {header: normalForm('KND-Typ'), module: 'Leads', field: 'Industry', times: 5},
+    {header: normalForm('City'), module: 'Contacts', field: 'Description', times: 9},
+    {header: normalForm('Street'), module: 'Leads', field: 'Created_Time', times: 9},
+  ]
+  t.deepEqual(mapped(['Mobile', 'KND Typ', 'City', 'Street'], leads, accepted), {
+    Mobile: 'Phone',
+    'KND Typ': 'Industry',
+    City: 'City',
+    Street: 'Street',
+  })
+  const [first] = proposeMapping({columns: [{name: 'Mobile'}], fields: leads, accepted})
+  t.deepEqual(first!.candidates[0]!.why, ['accepted'])
+  t.true(first!.confidence > 0.99)
+})
+
+test('values speak for a field, against it, and refuse it', t => {
+  const phone = (samples: string[]) => proposeMapping({columns: [{name: 'Phone', samples}], fields: leads})[0]!
+  t.deepEqual(phone(['+49 30 1234567', '030 765432']).candidates[0]!.why, ['label', 'fingerprint'])
+  t.is(phone(['yes', 'no', 'no', 'yes']).field, null)
+  const link = (samples: string[]) => mapped([{name: 'URL', samples}], leads).URL
+  t.is(link(['https://www.example.com', 'example.org/about', 'http://example.net']), 'Website')
+  t.is(link(['https://www.linkedin.com/in/one', 'https://linkedin.com/in/two', 'https://linkedin.com/in/three']), null)
+  t.is(link([]), null)
+})
+
+test("a picklist's own options tell it", t => {
+  const samples = ['Contacted', 'Lost Lead', 'Contacted', 'Not contacted']
+  const [found] = proposeMapping({columns: [{name: 'Spalte 7', samples}], fields: leads})
+  t.like(found, {field: 'Lead_Status'})
+  t.true(found!.candidates[0]!.why.includes('options'))
+})
+
+test('a name that says nothing leaves it to the values, where only one field can have them', t => {
+  const samples = ['a@example.org', 'b@example.com', 'c@example.net']
+  const [found] = proposeMapping({columns: [{name: 'xq', samples}], fields: fieldsOf('Vendors')})
+  t.like(found, {field: 'Email', candidates: [{why: ['fingerprint']}]})
+})
+
+test('the kind of a column is taken where there are no samples', t => {
+  t.is(mapped([{name: 'Phone', type: 'email'}], leads).Phone, null)
+  t.true(proposeMapping({columns: [{name: 'E-Mail', type: 'email'}], fields: leads})[0]!.candidates[0]!.why.includes('fingerprint'))
+})
+
+test('fields of several modules are told apart', t => {
+  const fields = [...accounts, ...contacts]
+  const found = proposeMapping({columns: [{name: 'Company Phone'}, {name: 'Contact Email'}, {name: 'Industry'}], fields})
+  t.like(found[0], {field: 'Phone', module: 'Accounts'})
+  t.like(found[1], {field: 'Email', module: 'Contacts'})
+  t.like(found[2], {field: 'Industry', module: 'Accounts'})
+})
+
+test('no columns, no fields', t => {
+  t.deepEqual(proposeMapping({columns: [], fields: leads}), [])
+  t.deepEqual(proposeMapping({columns: [{name: 'Email'}], fields: []}), [
+    {column: 'Email', field: null, module: null, confidence: 0, candidates: []},
+  ])
+})
