@@ -24,6 +24,7 @@ import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
+import conversations from './routes/conversations.ts'
 import credits from './routes/credits.ts'
 import discovery from './routes/discovery.ts'
 import entitlements from './routes/entitlements.ts'
@@ -115,6 +116,7 @@ export const routes: Route[] = [
   ...billingTopup,
   ...billingWebhook,
   ...ai,
+  ...conversations,
 ]
 
 type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]}

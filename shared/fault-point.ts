@@ -20,18 +20,19 @@ export type FaultPoint =
   | 'between_payment_calls'
   | 'before_billing_release'
 
-let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals} | null = null
+type Strike = (signal: NodeJS.Signals) => void
+let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals; strike: Strike} | null = null
 
 /**
  * Tests let a process die for real at a named point: `FAULT_POINT=after_send:3` is the third time it is passed, and
- * `after_send:3:SIGSTOP` lets it sleep there instead. Never set in production.
+ * `after_send:3:SIGSTOP` lets it sleep there instead. `strike` does something else to it. Never set in production.
  */
-export const armFault = (setting: string | undefined) => {
+export const armFault = (setting: string | undefined, strike: Strike = signal => process.kill(process.pid, signal)) => {
   const [point, passes = '1', signal = 'SIGKILL'] = setting?.split(':') ?? []
-  armed = point ? {point: point as FaultPoint, passes: Number(passes), signal: signal as NodeJS.Signals} : null
+  armed = point ? {point: point as FaultPoint, passes: Number(passes), signal: signal as NodeJS.Signals, strike} : null
 }
 
 export const atPoint = (point: FaultPoint) => {
   if (armed?.point !== point || --armed.passes !== 0) return
-  process.kill(process.pid, armed.signal)
+  armed.strike(armed.signal)
 }

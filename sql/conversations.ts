@@ -1,5 +1,6 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {OUTCOMES, outcomeNo} from './run-log.ts'
 
 const Empty = z.object({})
 
@@ -99,3 +100,18 @@ export const deleteOldTurns = async (db: Db, {org, days, limit}: {org: string; d
       select ctid from conversation_turns where org_id = ${org} and asked_at < lading_now() - make_interval(days => ${days}) limit ${limit}))`)
   return rowCount
 }
+
+const Failures = z.object({
+  module: z.number(),
+  outcome: z.number().transform(no => OUTCOMES[no]!),
+  code: z.string().nullable(),
+  count: z.number(),
+})
+
+/** How rows of a run failed, the commonest first, by the first `most` entries that say so. Empty once its records are in storage. */
+export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
+  db.any(sql.type(Failures)`
+    select module, outcome, code, count(*) from (
+      select module_no as module, outcome, code from run_log
+      where run_no = ${run} and phase = 0 and outcome in (${outcomeNo('refused')}, ${outcomeNo('unanswered')}, ${outcomeNo('failed')}) limit ${most}) entries
+    group by 1, 2, 3 order by 4 desc, 1, 3 limit ${limit}`)

@@ -3,7 +3,7 @@ import {arrayLiteral, columnLiteral} from './array-literal.ts'
 import {type Db, type Hot, prepare, sql, statementsIn, type Tx} from './database.ts'
 
 /**
- * The two statements in the life of a batch. Each is one round trip and leaves no transaction open; each raises LD001 when its
+ * The two statements in the life of a batch, each for several batches at once. Each is one round trip and leaves no transaction open; each raises LD001 when its
  * gate is shut, so nothing of it stays. Source of the shape: the house's engine note, part 2.
  */
 export const GATE_SHUT = 'LD001'
@@ -31,25 +31,36 @@ export type Intent = {
   leaseSeconds: number
 }
 
-/** T1: meters the rows, keeps the batch as in flight and renews the lease, or raises: fence, lease, stop, limit, or a connection that takes no writes. */
-export const admit = async (hot: Hot, {run, fence, batch, flow, module, kind, rows, answerSeconds, leaseSeconds}: Intent) => {
+/**
+ * T1: meters the rows of some batches of one run, keeps each batch as in flight and renews the lease, or raises for all of them: fence, lease,
+ * stop, limit, or a connection that takes no writes. No row stands in two of them.
+ */
+export const admit = async (hot: Hot, ...intents: [Intent, ...Intent[]]) => {
+  const [{run, fence, answerSeconds, leaseSeconds}] = intents
+  const rows = intents.flatMap(({rows, module}) =>
+    rows.map(({key, attempt, isMetered = true, parent = null}) => ({key, attempt, isMetered, parent, module})),
+  )
+  const columnsOf = (name: keyof Intent['rows'][number]) => arrayLiteral(intents.map(({rows}) => columnLiteral(rows, name)))
   await admitStatement(hot, [
     run,
     fence,
-    batch,
-    flow,
-    module,
-    kind,
+    columnLiteral(intents, 'batch'),
+    columnLiteral(intents, 'flow'),
+    columnLiteral(intents, 'module'),
+    columnLiteral(intents, 'kind'),
+    columnLiteral(rows, 'module'),
     columnLiteral(rows, 'key'),
     columnLiteral(rows, 'attempt'),
-    columnLiteral(rows, 'number'),
-    columnLiteral(rows, 'target'),
-    columnLiteral(rows, 'witness'),
+    columnLiteral(rows, 'isMetered'),
+    columnLiteral(rows, 'parent'),
     leaseSeconds,
     answerSeconds,
-    columnLiteral(rows, 'digest'),
-    arrayLiteral(rows.map(({isMetered = true}) => isMetered)),
-    rows.map(({parent = null}) => parent),
+    columnsOf('key'),
+    columnsOf('attempt'),
+    columnsOf('number'),
+    columnsOf('target'),
+    columnsOf('witness'),
+    columnsOf('digest'),
   ])
 }
 
@@ -57,14 +68,15 @@ const admitStatement = prepare(
   'admit',
   `with admitted as (
      insert into admissions (run_no, module_no, row_key, last_attempt, parent_key)
-     select $1::bigint, $5::smallint, key, attempt, parent
-     from unnest($7::text[], $8::smallint[], $15::boolean[], $16::text[]) as r(key, attempt, metered, parent)
-     where metered order by key
+     select $1::bigint, module, key, attempt, parent
+     from unnest($7::smallint[], $8::text[], $9::smallint[], $10::boolean[], $11::text[]) as r(module, key, attempt, metered, parent)
+     where metered order by module, key
      on conflict (run_no, module_no, row_key) do update set last_attempt = excluded.last_attempt
        where admissions.last_attempt < excluded.last_attempt
      returning (xmax = 0) as fresh),
    head as (
-     update run_heads set counted = counted + (select count(*) from admitted where fresh), next_batch = greatest(next_batch, $3::bigint + 1),
+     update run_heads set counted = counted + (select count(*) from admitted where fresh),
+       next_batch = greatest(next_batch, (select max(batch) + 1 from unnest($3::bigint[]) as b(batch))),
        lease_until = lading_now() + make_interval(secs => $12::float8)
      where run_no = $1 and fence = $2::bigint and lease_until > lading_now() and stop is null
        and not exists (
@@ -74,8 +86,10 @@ const admitStatement = prepare(
    sent as (
      insert into sends (run_no, batch_no, fence, flow_no, module_no, kind, row_keys, attempts, row_numbers, targets, witness, digests, sent_at,
        deadline_at)
-     select $1, $3, $2, $4::smallint, $5, $6::smallint, $7, $8, $9::bigint[], $10::text[], $11::boolean[],
-       $14::bytea[], lading_now(), lading_now() + make_interval(secs => $13::float8) from head)
+     select $1, batch, $2, flow, module, b.kind, keys::text[], b.attempts::smallint[], numbers::bigint[], b.targets::text[],
+       b.witness::boolean[], b.digests::bytea[], lading_now(), lading_now() + make_interval(secs => $13::float8)
+     from head, unnest($3::bigint[], $4::smallint[], $5::smallint[], $6::smallint[], $14::text[], $15::text[], $16::text[], $17::text[],
+       $18::text[], $19::text[]) as b(batch, flow, module, kind, keys, attempts, numbers, targets, witness, digests))
    select case when exists (select from head) then 1 else stop_if('the gate of T1 is shut') end`,
 )
 

@@ -37,6 +37,10 @@ export const insertEvent = (tx: Tx, {id, type, status, org, error, hint}: NewEve
     values (${id}, ${type}, ${status}, ${org}, ${error}, ${sql.jsonb(hint)}, case when ${status} = 'ignored' then lading_now() end)
     on conflict (id) do nothing`)
 
+/** Null for one that never came. */
+export const findEventStatus = (db: Db, id: string) =>
+  db.maybeOneFirst(sql.type(z.object({status: Status}))`select status from payment_events where id = ${id}`)
+
 /** Held to the end of the transaction. */
 export const lockEventStatus = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(z.object({status: Status}))`select status from payment_events where id = ${id} for no key update`)

@@ -163,6 +163,8 @@ export const rows: Record<string, Row> = {
 
   'POST /ai/auto-map': write('operator'),
   'POST /ai/formula': write('operator'),
+  'POST /ai/chat': write('operator'),
+  'GET /orgs/:org/imports/:id/conversations': read('operator'),
   'GET /ai/usage': read('operator'),
   'GET /ai/admin/usage': staff,
 

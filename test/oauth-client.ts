@@ -1,6 +1,6 @@
 import {createHash, randomBytes} from 'node:crypto'
 import type {Answered} from './client.ts'
-import {consent, cookieOf} from './walk.ts'
+import {comeBack, consent, cookieOf} from './walk.ts'
 import type {World} from './world.ts'
 
 /** An MCP client on its way to a token, one step at a time, over real HTTP. What a step sends may be bent by `more`. */
@@ -34,16 +34,18 @@ export const askFor = ({as, url}: Place, client: string, verifier: string, more:
 }
 
 /** The browser, signed in and at the page that asks. */
-export const reachPage = async (place: Place, client: string, verifier: string, {user = 'ana@example.org', more = {} as Bent} = {}) => {
-  const begun = await askFor(place, client, verifier, more)
+export const reachPage = async (place: Place, client: string, verifier: string, {user = 'ana@example.org', more = {} as Bent} = {}) =>
+  signInFrom(place, await askFor(place, client, verifier, more), user)
+
+/** From the answer to a client's request on. */
+export const signInFrom = async ({as, url: own}: Place, begun: Answered, user = 'ana@example.org') => {
   const url = begun.headers.get('location')
   if (begun.status !== 302 || !url) throw new Error(`Not begun: ${begun.status} ${begun.text}`)
   const cookie = cookieOf(begun.headers)
-  const back = await consent({url, cookie}, {user})
-  const returned = await place.as(null)('GET', back, undefined, {cookie, accept: 'text/html'})
-  const path = returned.headers.get('location')?.replace(place.url, '')
+  const returned = await comeBack(as(null), await consent({url, cookie}, {user}), cookie)
+  const path = returned.headers.get('location')?.replace(own, '')
   if (!path) throw new Error(`Not sent to the page: ${returned.status} ${returned.text}`)
-  const page = await place.as(null)('GET', path, undefined, {cookie, accept: 'text/html'})
+  const page = await as(null)('GET', path, undefined, {cookie, accept: 'text/html'})
   return {page, path, cookie, request: new URLSearchParams(path.split('?')[1]).get('request')!}
 }
 

@@ -234,6 +234,16 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
     id => ['POST', '/ai/formula', {connectorId: id, module: 'Leads', field: 'Email', question: 'How?', columns: ['Name']}],
     'connector',
   ],
+  ['import of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: id}], 'imports'],
+  ['file of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: mine.imports, source: id}], 'sources'],
+  ['place of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: mine.imports, place: ['source', id]}], 'sources'],
+  ['connectorId of a question', id => ['POST', '/ai/chat', {message: 'Why?', modules: ['Leads'], connectorId: id}], 'connector'],
+  ['source of conversations', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/conversations?source=${id}`], 'sources'],
+  [
+    'place of conversations',
+    id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/conversations?place=${encodeURIComponent(JSON.stringify(['source', id]))}`],
+    'sources',
+  ],
   ['orgId of a tie to production', id => ['PUT', `/orgs/${mine.org}/production`, {orgId: id}], 'org'],
 ]
 const registryOver = (connectorId: string) => ({

@@ -24,7 +24,7 @@ export const openLasting = async (here: World, user?: string): Promise<Org> => {
 }
 
 /** A plan as the org has, but for its history window. */
-export const setWindow = async ({hot}: World, {org}: Org, days: number) => {
+export const setWindow = async ({hot}: World, {org}: Pick<Org, 'org'>, days: number) => {
   await hot.query(
     `with made as (
       insert into plan_versions select (jsonb_populate_record(p, jsonb_build_object(

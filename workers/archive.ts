@@ -1,8 +1,8 @@
+import {atPoint} from '../shared/fault-point.ts'
 import {RecordsMoved} from '../shared/runs/outcomes.ts'
 import {listDoomed} from '../sql/emptying.ts'
 import {claimUnarchived, deleteLoose, deleteMoved, giveUpLoose, markArchived, putOffArchive, type Unarchived} from '../sql/segments.ts'
 import {type Archiving, moveRecords} from './archive/move.ts'
-import {atPoint} from '../shared/fault-point.ts'
 import {aboutEachLease, rounds} from './rounds.ts'
 import type {Tools} from './tools.ts'
 

@@ -4,13 +4,15 @@ import {Refusal} from '../../shared/errors.ts'
 import {resourceMetadataOf, resourceOf, scope} from '../../shared/oauth/metadata.ts'
 import {listOrigins} from '../../shared/people/origins.ts'
 
-type Place = Pick<Config, 'PUBLIC_URL' | 'RETURN_ORIGINS' | 'NODE_ENV'>
+type Place = Pick<Config, 'PUBLIC_URL' | 'RETURN_ORIGINS' | 'NODE_ENV' | 'TRUSTED_PROXIES'>
 
 /**
  * Under which names this may be asked for, and from which pages. A page that made its own name lead to us (DNS rebinding) brings that name;
  * programs that are no browser bring no origin at all. On a developer's machine every port of it is us.
  */
-export const guardMcp = (config: Place, {host, origin}: IncomingHttpHeaders): void => {
+export const guardMcp = (config: Place, headers: IncomingHttpHeaders): void => {
+  const {origin} = headers
+  const host = hostOf(config, headers)
   const isOurs = isDeveloped(config) ? isLoopback : () => false
   if (!isHost(host, new URL(resourceOf(config)).host) && !isOurs(`http://${host}`))
     throw new Refusal('HOST_NOT_ALLOWED', 'This service is not known under that name: the operator sets it by PUBLIC_URL')
@@ -21,6 +23,14 @@ export const guardMcp = (config: Place, {host, origin}: IncomingHttpHeaders): vo
 /** Where a client without a bearer learns who gives it one (RFC 9728, part 5.1). */
 export const challengeOf = (config: Pick<Config, 'PUBLIC_URL'>): string =>
   `Bearer error="invalid_token", scope="${scope}", resource_metadata="${resourceMetadataOf(config)}"`
+
+/** A proxy of ours may ask under a name of its own, and says which one it was asked under. */
+const hostOf = ({TRUSTED_PROXIES}: Pick<Config, 'TRUSTED_PROXIES'>, {host, 'x-forwarded-host': forwarded}: IncomingHttpHeaders) =>
+  (TRUSTED_PROXIES > 0 &&
+    String(forwarded ?? '')
+      .split(',')[0]!
+      .trim()) ||
+  host
 
 const isDeveloped = ({NODE_ENV}: Pick<Config, 'NODE_ENV'>) => NODE_ENV !== 'production'
 

@@ -2,6 +2,7 @@ import {Readable} from 'node:stream'
 import type {ReadableStream} from 'node:stream/web'
 import type {CreateMcpHandlerOptions, McpHttpHandler, McpServer} from '@modelcontextprotocol/server'
 import type {Refusal} from '../../shared/errors.ts'
+import {scope} from '../../shared/oauth/metadata.ts'
 import type {Member} from '../access.ts'
 import {assertPlain} from '../body.ts'
 import {type Reply, reply} from '../reply.ts'
@@ -38,7 +39,14 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
       const message = readMessage(body)
       if ('refusal' in message) return reply({status: 400, json: message.refusal})
       opened ??= open(build, input, more)
-      return answerOf(await (await opened).fetch(requestOf(input, body), {authInfo: infoOf(input), ...message}))
+      const {signal, release} = bound(input.request)
+      try {
+        const response = await (await opened).fetch(requestOf(input, body, signal), {authInfo: infoOf(input), ...message})
+        return await answerOf(response, release)
+      } catch (error) {
+        release()
+        throw error
+      }
     },
   })
 }
@@ -48,7 +56,8 @@ const open = async (build: Build, {log}: Pick<Tools, 'log'>, more: object): Prom
   const sdk = await import('@modelcontextprotocol/server')
   return sdk.createMcpHandler(({authInfo}) => build(authInfo!.extra!.input as McpInput, sdk), {
     ...{maxRequestBodySize: mostBytes, maxSubscriptions: mostStreams, ...more},
-    onerror: error => log.debug({err: error}, 'an MCP request was refused'),
+    // Its words may hold what the client sent.
+    onerror: ({name}) => log.debug({name}, 'an MCP request was refused'),
   })
 }
 
@@ -72,26 +81,42 @@ const readMessage = (body: Buffer): {parsedBody?: unknown} | {refusal: object} =
 
 const invalid = (message: string) => ({jsonrpc: '2.0', error: {code: -32_600, message}, id: null})
 
-const requestOf = ({config, request}: McpInput, body: Buffer): Request => {
+/** Until the client goes, this process is asked to stop, or it took too long. What is left of that is let go of with the answer. */
+const bound = ({signal, draining}: Asked) => {
+  const ending = new AbortController()
+  const end = () => ending.abort()
+  const timer = setTimeout(end, longestMs).unref()
+  for (const source of [signal, draining]) source.addEventListener('abort', end, {once: true})
+  const release = () => {
+    clearTimeout(timer)
+    for (const source of [signal, draining]) source.removeEventListener('abort', end)
+  }
+  return {signal: ending.signal, release}
+}
+
+const requestOf = ({config, request}: McpInput, body: Buffer, signal: AbortSignal): Request => {
   const headers = Object.entries(request.headers).flatMap(([name, value]) =>
     [value].flat().map(one => [name, one ?? ''] as [string, string]),
   )
-  const signal = AbortSignal.any([request.signal, request.draining, AbortSignal.timeout(longestMs)])
   // The bearer has done its work at the gates.
-  const told = new Headers(headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name)))
+  const told = headers.filter(([name]) => !['authorization', 'cookie', 'content-length', 'transfer-encoding'].includes(name))
   return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: told, body, signal})
 }
 
 const infoOf = (input: McpInput) => {
   const {grant, token, session} = input.caller
-  return {token: '', clientId: grant ?? token ?? session ?? '', scopes: ['mcp'], extra: {input}}
+  return {token: '', clientId: grant ?? token ?? session ?? '', scopes: [scope], extra: {input}}
 }
 
-const answerOf = async (response: Response): Promise<Reply> => {
-  const headers = {'cache-control': 'no-store', ...Object.fromEntries(response.headers)}
+const answerOf = async (response: Response, release: () => void): Promise<Reply> => {
   const {status, body} = response
-  if (body === null) return reply({status, headers})
-  if (!headers['content-type' as keyof typeof headers]?.includes('event-stream'))
-    return reply({status, headers, body: Buffer.from(await response.arrayBuffer())})
-  return reply({status, headers, body: Readable.fromWeb(body as ReadableStream)})
+  const headers: Record<string, string> = {'cache-control': 'no-store', ...Object.fromEntries(response.headers)}
+  if (body !== null && headers['content-type']?.includes('event-stream')) {
+    const stream = Readable.fromWeb(body as ReadableStream)
+    stream.once('close', release)
+    return reply({status, headers, body: stream})
+  }
+  const whole = body === null ? null : Buffer.from(await response.arrayBuffer())
+  release()
+  return reply({status, headers, body: whole})
 }

@@ -34,9 +34,9 @@ export const proposeMapping = tool({
     ),
   }),
   async run({db, caller: {org}}, {modules, connector, columns, rows}) {
-    const {targets} = await readTargets(db, {org, connectorId: connector, modules})
+    const known = await readTargets(db, {org, connectorId: connector, modules})
     const filled = fillRows(columns, rows)
     const sampled = columns.map(name => ({name, samples: filled.map(row => row[name]!).filter(text => text.trim() !== '')}))
-    return {proposals: await mapLocally(db, org, sampled, targets)}
+    return {proposals: await mapLocally(db, org, sampled, known)}
   },
 })

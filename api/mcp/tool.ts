@@ -42,14 +42,16 @@ const longestText = 2_000
 
 /** Texts of an org as they go to a program that a model reads: of a bounded length, without what is not seen or turns the writing round. */
 const plain = (value: unknown): unknown => {
-  if (typeof value === 'string')
-    return shorten(value.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/gu, character => (/[\n\t]/.test(character) ? character : ' ')))
+  if (typeof value === 'string') return plainText(value)
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [shorten(name), plain(part)]))
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [plainText(name), plain(part)]))
 }
 
-const shorten = (text: string) => (text.length > longestText ? `${text.slice(0, longestText).replace(/[\uD800-\uDBFF]$/, '')}…` : text)
+const plainText = (text: string) => {
+  const seen = text.replaceAll(/[^\n\r\t\P{C}]|[\u2028\u2029]/gu, ' ')
+  return seen.length > longestText ? `${seen.slice(0, longestText).replace(/[\uD800-\uDBFF]$/, '')}…` : seen
+}
 
 /** The first of a list, and whether that is not all of it. */
 export const firstOf = <T>(list: readonly T[], most: number) => ({some: list.slice(0, most), more: list.length > most})

@@ -8,7 +8,7 @@ import {withCredits} from './credits.ts'
 import {type Columns, judgeColumns, mapLocally} from './local-mapping.ts'
 import {merge, type Proposal} from './merge-mapping.ts'
 import {addUsage, type Model, nothing, type Usage} from './model.ts'
-import {ModelFailure, refusalOfModel} from './model-failure.ts'
+import {ModelFailure, refusalOfModel, refuseModelFailure} from './model-failure.ts'
 import {maskSamples, type Sent, sentOf} from './outgoing.ts'
 import {keyOf, readTargets, type Target} from './targets.ts'
 
@@ -33,7 +33,7 @@ const atOnce = 4
  */
 export const autoMap = async (tools: Tools, {org, columns, signal, ...named}: Question): Promise<AutoMap> => {
   const known = await readTargets(tools.db, {org, ...named})
-  const local = await mapLocally(tools.db, org, columns, known.targets)
+  const local = await mapLocally(tools.db, org, columns, known)
   const open = local.flatMap(({field, confidence}, at) => (field === null || confidence < sure ? [at] : [])).slice(0, mostAsked)
   const kept = new Set(local.flatMap(({module, field}, at) => (field === null || open.includes(at) ? [] : [`${module}.${field}`])))
   const free = known.targets.filter(target => !kept.has(keyOf(target)))
@@ -57,12 +57,11 @@ type Asking = {org: string; asked: Asked[]; free: readonly Target[]; signal: Abo
 const askAll = async (tools: Tools, {org, asked, free, signal}: Asking) => {
   const hold = asked.map(one => holdFor(one, free)).reduce(addUsage)
   try {
-    return await withCredits(tools, {org, feature: 'auto_map', hold, signal}, spent => askEach(tools.model, {asked, free, signal, spent}))
+    return await withCredits(tools, {org, feature: 'auto_map', hold, signal}, spent => askEach(tools, {asked, free, signal, spent}))
   } catch (error) {
-    if (signal.aborted) throw error
+    if (signal.aborted) return refuseModelFailure(tools.log, 'auto-map', signal)(error)
     if (error instanceof Refusal && error.status === 402) return 'no_credits'
     if (!(error instanceof ModelFailure)) throw error
-    refusalOfModel(tools.log, error, 'auto-map')
     return 'unavailable'
   }
 }
@@ -70,7 +69,7 @@ const askAll = async (tools: Tools, {org, asked, free, signal}: Asking) => {
 type Each = Omit<Asking, 'org'> & {spent: (usage: Usage) => void}
 
 /** A few at a time, until all are answered or the model is down. One unusable answer is one column's alone; without any usable one it fails. */
-const askEach = async (model: Model, {asked, free, signal, spent}: Each) => {
+const askEach = async ({model, log}: Tools, {asked, free, signal, spent}: Each) => {
   const value: (Chosen | null)[] = asked.map(() => null)
   const failures: ModelFailure[] = []
   let usage = nothing
@@ -91,6 +90,7 @@ const askEach = async (model: Model, {asked, free, signal, spent}: Each) => {
   }
   await Promise.all(Array.from({length: atOnce}, work))
   const [first] = failures
+  if (first) refusalOfModel(log, first, `auto-map, ${failures.length} of ${asked.length} columns`)
   if (first && value.every(one => one === null))
     throw new ModelFailure(first.message, {...first, usage: failures.map(({usage: used}) => used).reduce(addUsage)})
   return {value, usage}

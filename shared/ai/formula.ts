@@ -59,7 +59,7 @@ export const writeFormula = async (tools: Tools, asked: Question): Promise<Formu
   const hold = holdFor(prompt)
   const charged = await withCredits(tools, {org, feature: 'formula', hold, signal}, spent =>
     attempt(tools.model, {prompt, place, spent}),
-  ).catch(refuseModelFailure(tools.log, 'formula'))
+  ).catch(refuseModelFailure(tools.log, 'formula', signal))
   return {...charged.value, samples, credits: charged.credits, balance: charged.balance}
 }
 
@@ -73,7 +73,7 @@ const noSuchField = (module: string, field: string) =>
 type Known = {known: Targets; target: Target; libraries: readonly SnapshotLibrary[]}
 
 const describe = async (db: Pool, {org, columns, question, source}: Question, {known, target, libraries}: Known) => {
-  const judged = judgeColumns(columns, known, await mapLocally(db, org, columns, known.targets))
+  const judged = judgeColumns(columns, known, await mapLocally(db, org, columns, known))
   const masked = maskSamples(known.policy, judged)
   const sourceName = source === null ? null : (masked.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
   const prompt = formulaPrompt({

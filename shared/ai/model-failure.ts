@@ -50,7 +50,8 @@ export const refusalOfModel = (log: Log, failure: ModelFailure, what: string): R
   })
 }
 
-/** The same for whatever was thrown; other errors stay what they are. */
-export const refuseModelFailure = (log: Log, what: string) => (error: unknown) => {
+/** The same for whatever was thrown; other errors stay what they are. Of a caller who has gone nobody needs to look into anything. */
+export const refuseModelFailure = (log: Log, what: string, signal: AbortSignal) => (error: unknown) => {
+  if (signal.aborted) throw new Refusal('REQUEST_TIMEOUT', 'Whoever asked went away before there was an answer')
   throw error instanceof ModelFailure ? refusalOfModel(log, error, what) : error
 }

@@ -106,10 +106,19 @@ const open = async ({kind, url, key, name}: Provider): Promise<Sdk> => {
   const {createOpenAICompatible} = await import('@ai-sdk/openai-compatible')
   const provider = createOpenAICompatible({
     ...{name: 'model', baseURL, apiKey: key, fetch: send},
-    ...{includeUsage: true, supportsStructuredOutputs: true},
+    ...{includeUsage: true, supportsStructuredOutputs: true, transformRequestBody: limitAsTakenAt(baseURL)},
   })
   return {sdk, model: provider.chatModel(name)}
 }
+
+/** OpenAI's own newer models refuse `max_tokens`, which everything else that speaks like them takes. Source: its API reference, create chat completion. */
+export const limitAsTakenAt =
+  (url: string) =>
+  (body: Record<string, unknown>): Record<string, unknown> => {
+    if (!/(^|\.)openai\.(com|azure\.com)$/.test(new URL(url).hostname)) return body
+    const {max_tokens: most, ...rest} = body
+    return {...rest, max_completion_tokens: most}
+  }
 
 /** To the configured address alone: no redirect is followed, which would carry the prompt elsewhere, and no answer is read without end. */
 const send: typeof fetch = async (input, init) => {

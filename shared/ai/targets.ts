@@ -15,8 +15,8 @@ import {readSamplePolicy} from './outgoing.ts'
 /** A field a column may go into: it is there, can be written, and nobody excluded it. */
 export type Target = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
-/** `personal`: fields of these modules that are annotated so, whether a column may go there or not. */
-export type Targets = {targets: Target[]; personal: Target[]; policy: AiSamplePolicy; settings: Registry['settings']}
+/** `closed`: the other fields of these modules. `personal`: those that are annotated so, whether a column may go there or not. */
+export type Targets = {targets: Target[]; closed: Target[]; personal: Target[]; policy: AiSamplePolicy; settings: Registry['settings']}
 
 type Asked = {org: string; connectorId?: string | undefined; modules: readonly string[]}
 
@@ -31,6 +31,7 @@ export const readTargets = (db: Pool, {org, connectorId: connector, modules}: As
     const without = ({isOpen: _, ...target}: (typeof fields)[number]): Target => target
     return {
       targets: fields.filter(({isOpen}) => isOpen).map(without),
+      closed: fields.filter(({isOpen}) => !isOpen).map(without),
       personal: fields.filter(({annotation}) => annotation?.pii === true).map(without),
       policy: await readSamplePolicy(tx, org),
       settings: registry.settings,

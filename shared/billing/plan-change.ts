@@ -34,8 +34,7 @@ const askChange = async (tools: Tools, {org, person, planKey, interval, previewT
   const shown =
     previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
   return whileSettled(tools, org, async (held, earlier) => {
-    if (earlier && isSame(earlier.change.target, wanted.target) && earlier.change.kind !== 'take_back' && !isGone(earlier))
-      return answerOf(tools, earlier)
+    if (earlier && isSame(earlier.change.target, wanted.target) && !isGone(earlier)) return answerOf(tools, earlier)
     return change(tools, held, {org, person, wanted, shown, earlier})
   })
 }

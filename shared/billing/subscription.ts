@@ -62,7 +62,7 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
       trialEndsAt: isoOf(found.trial_end),
     },
     ...{cancelsAt, pending: pendingOf({found, schedule, priceId: item?.price.id ?? null, cancelsAt, plans})},
-    overageItemId: items.find(({price}) => plans.some(({paymentPriceOverageId}) => paymentPriceOverageId === price.id))?.id ?? null,
+    overageItemId: findOverageItem(items, plans)?.id ?? null,
     card: idOf(found.default_payment_method),
     schedule: schedule?.id ?? idOf(found.schedule),
   }
@@ -95,6 +95,11 @@ export const findSold = (plans: readonly PricedPlan[], price: string, metadata: 
   const newest = all.toSorted((one, other) => other.plan.version - one.plan.version)
   return newest.find(({plan}) => plan.id === metadata.plan_version_id) ?? newest[0] ?? null
 }
+
+/** What else is metered is rows under a price that the plans have had before. */
+const findOverageItem = (items: readonly Stripe.SubscriptionItem[], plans: readonly PricedPlan[]) =>
+  items.find(({price}) => plans.some(({paymentPriceOverageId}) => paymentPriceOverageId === price.id)) ??
+  items.find(({price}) => price.recurring?.usage_type === 'metered')
 
 /**
  * Either may say it: the portal sets `cancel_at` on a subscription in flexible billing mode, our API and the dashboard the flag. So does a

@@ -38,15 +38,20 @@ export const readConversations = async (
   if (source !== undefined && !(await hasFile(source))) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
   const place = named && keyOfPlace(named)
   const list = ['turns', importId, source ?? '', place ?? '', keptAfter ?? ''].join(' ')
-  const {page, nextCursor} = await readPage<TurnRow, string>(ring, list, {limit, cursor}, {
-    as: String,
-    read: ({place: before, limit: most}) =>
-      listTurns(db, {
-        ...{importNo: found.no, sourceId: source ?? null, place, keptAfter: keptAfter ?? null},
-        ...{before: before === null ? null : placeIn(before), limit: most, mostNewer: mostReplayed},
-      }),
-    placeOf: ({askedAt, id}) => `${askedAt} ${id}`,
-  })
+  const {page, nextCursor} = await readPage<TurnRow, string>(
+    ring,
+    list,
+    {limit, cursor},
+    {
+      as: String,
+      read: ({place: before, limit: most}) =>
+        listTurns(db, {
+          ...{importNo: found.no, sourceId: source ?? null, place, keptAfter: keptAfter ?? null},
+          ...{before: before === null ? null : placeIn(before), limit: most, mostNewer: mostReplayed},
+        }),
+      placeOf: ({askedAt, id}) => `${askedAt} ${id}`,
+    },
+  )
   const ground = await readGround(db, org)
   const turns = page.flatMap(row => {
     const turn = readTurn(row)

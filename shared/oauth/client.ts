@@ -59,7 +59,7 @@ type Tools = {db: Db; outbound: Outbound; log: Log}
 export const findClient = async ({db, outbound, log}: Tools, id: string): Promise<OAuthClient> => {
   if (!id.startsWith('https://')) {
     const found = await findRegisteredClient(db, id)
-    if (!found) throw invalidClient('No such client: it has to register again')
+    if (!found) throw invalidClient('This program is not known here any more: remove the connection in it and connect again')
     return found
   }
   assertDocumentAddress(id)
@@ -81,7 +81,7 @@ const ClientDocument = z.object({
   client_name: Name.optional(),
   redirect_uris: RedirectUris,
   token_endpoint_auth_method: z.string().optional(),
-  client_secret: z.undefined('A public document holds no secret'),
+  client_secret: z.never('A public document holds no secret').optional(),
 })
 
 const readDocument = async ({outbound, log}: Pick<Tools, 'outbound' | 'log'>, id: string) => {

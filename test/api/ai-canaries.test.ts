@@ -61,14 +61,14 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
     for (const action of [null, {type: 'status', status: 429, echo: true}, {type: 'wrongSchema'}, {type: 'half'}] as const) {
       model.clear()
       model.always(answers)
-      if (action) model.faults.add({action})
+      if (action) model.faults.add({action, times: Number.POSITIVE_INFINITY})
       const {secrets, sample} = sampleOf(24)
       cells += secrets.length
       await askBoth(call, sample)
       const sent = model.received()
-      t.true(model.journal.length > 2)
+      t.true(model.journal.length > 1)
       for (const secret of secrets) if (traces(secret, sent).length > 0) t.fail(`${secret} left under ${policy}: ${traces(secret, sent)}`)
-      t.is(/plain7/.test(sent), policy !== 'deny', 'what is nobody’s is told by the policy')
+      t.is(/plain3/.test(sent), policy !== 'deny', 'what is nobody’s is told by the policy')
       const log = api.output()
       for (const secret of secrets) if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
     }
@@ -87,7 +87,7 @@ const askBoth = async (call: Call, sample: {columns: string[]; rows: string[][]}
 test('annotations that cannot be read let nothing leave', async t => {
   const {house, model, api} = t.context
   const home: Home = await openHome(house, {policy: 'allow', pii: ['Phone']})
-  await house.hot.query(`update registry_modules set annotations = '[{"apiName": "Phone", "pii": "yes, very"}]' where org_id = $1`, [
+  await house.hot.query(`update curated_modules set annotations = '[{"apiName": "Phone", "pii": "yes, very"}]' where org_id = $1`, [
     home.org,
   ])
   model.clear()

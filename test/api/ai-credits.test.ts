@@ -42,6 +42,7 @@ test('of two hundred at once as many are asked as credits were set aside for, an
   await until(
     () => isTold.size + model.faults.held(),
     settled => settled === 200,
+    75,
   )
   const held = model.faults.held()
   t.true(held >= 1 && held <= 10, `${held} were asked`)

@@ -147,4 +147,7 @@ test('without credits nothing is sent; without a model it says so; a field that 
     signal: new AbortController().signal,
   }
   t.is((await t.throwsAsync(writeFormula(none, given), {instanceOf: Refusal}))!.code, 'NOT_CONFIGURED')
+  const gone = {...given, signal: AbortSignal.abort()}
+  t.is((await t.throwsAsync(writeFormula(house.tools, gone), {instanceOf: Refusal}))!.code, 'REQUEST_TIMEOUT')
+  t.is((await usageOf(home, 'formula')).balance.reserved, 0)
 })

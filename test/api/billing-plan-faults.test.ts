@@ -260,6 +260,18 @@ test('two at a time: one changes the plan, the other is told to wait, and nothin
   await settleMoney(t, billing)
 })
 
+test('a hold that somebody else keeps is waited for as long as a worker needs, and no longer', async t => {
+  const {db, tools} = billing.house
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const held = (await holdBilling(db, payer.org))!
+  billing.payment.clearJournal()
+  await refused(t, payer.ask(up), 409, 'CHANGE_IN_PROGRESS')
+  t.deepEqual(billing.payment.journal(), [])
+  await releaseBilling(tools, held)
+  await ok(payer.ask(up), 200)
+  await settleMoney(t, billing)
+})
+
 test('six at once: one is charged for, the others are refused', async t => {
   const payer = await openPayer(billing, {planKey: 'business'})
   const answers = await Promise.all(Array.from({length: 6}, () => payer.ask(up)))

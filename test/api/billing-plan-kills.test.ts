@@ -1,22 +1,25 @@
+import {join} from 'node:path'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
-import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
-import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
-import {readSubscription} from '../../shared/billing/subscription.ts'
-import type {FaultPoint} from '../../shared/fault-point.ts'
+import {armFault, type FaultPoint} from '../../shared/fault-point.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {writeRead} from '../../workers/billing/reading.ts'
+import {reconcileOrg} from '../../workers/billing/reconcile.ts'
+import type {Tools as WorkerTools} from '../../workers/tools.ts'
 import {startApiProcess} from '../api-process.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {type Call, openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
 import {openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
 
-/** The API is killed for real at every step of every change; whoever looks next brings it to its end. */
+/** Every change ends at every one of its steps; the API is killed for real at those that matter most. Whoever looks next brings it to its end. */
 const test = anyTest.serial as TestFn
 let billing: Billing
 test.before(async t => {
   billing = await openBilling(t, {workers: [], webhook: false})
+  const api = await startApiProcess(environment())
+  api.signal('SIGTERM')
+  await api.exit
 })
+test.afterEach.always(() => armFault(undefined))
 
 type Change = {from: Waiting; ask: {planKey: string} | 'take back'; to: Waiting; steps: 1 | 2}
 
@@ -28,6 +31,7 @@ const changes: Record<string, Change> = {
   'D to an upgrade': {from: 'D', ask: {planKey: 'enterprise'}, to: 'N', steps: 2},
   'C to an upgrade': {from: 'C', ask: {planKey: 'enterprise'}, to: 'N', steps: 1},
   'D to N': {from: 'D', ask: 'take back', to: 'N', steps: 1},
+  'D to N by asking for the plan one is on': {from: 'D', ask: {planKey: 'business'}, to: 'N', steps: 1},
   'an upgrade': {from: 'N', ask: {planKey: 'enterprise'}, to: 'N', steps: 1},
 }
 
@@ -37,24 +41,27 @@ const pointsOf: Record<1 | 2, Point[]> = {
   2: ['after_plan_change:1', 'after_payment_answer:1', 'between_payment_calls:1', 'after_payment_answer:2', 'before_billing_release:1'],
 }
 
+/** Where a process costs most: the two steps of an upgrade, and each change between being done and being written down. */
+const isForReal = (name: string, point: Point) =>
+  name === 'D to an upgrade' ||
+  (name !== 'D to C' && point === 'after_payment_answer:1') ||
+  (name === 'N to D' && point === 'between_payment_calls:1')
+
 const cases = Object.entries(changes).flatMap(([name, change]) => pointsOf[change.steps].map(point => ({name, change, point})))
 
 for (const [index, {name, change, point}] of cases.entries()) {
-  const isAsked = index % 2 === 1
-  test(`${name}, killed at ${point}, then ${isAsked ? 'asked again' : 'looked after'}`, async t => {
+  const [isAsked, isKilled] = [index % 2 === 1, isForReal(name, point)]
+  const how = `${isKilled ? 'killed' : 'broken off'} at ${point}, then ${isAsked ? 'asked again' : 'looked after'}`
+  test(`${name}, ${how}`, async t => {
     const payer = await openWaiting(billing, change.from, {planKey: 'business'})
-    await killAt(t, payer, change, point)
-    t.true(await payer.isHeld())
-    // A hold over nothing that is open is waited for a moment, as a worker's is.
-    if (point !== 'before_billing_release:1') await refused(t, payer.takeBack(), 409, 'CHANGE_IN_PROGRESS')
-    await holdRunsOut()
-    // An upgrade that was written down as taken is no change any more; what was left open is ended, and answered.
-    const answer = isUpgrade(change) && point === 'before_billing_release:1' ? 409 : 200
+    await (isKilled ? killAt(t, payer, change, point) : breakOffAt(t, payer, change, point))
+    // The plan one is on by now is no change any more; what was left open is ended, and answered.
+    const answer = isOn(change) && point === 'before_billing_release:1' ? 409 : 200
     if (isAsked) t.is((await askFor(payer.call, payer, change)).status, answer)
     await lookAfter(payer)
     await assertSettled(t, payer, change)
     const [charged, again] = [payer.charged(), await askFor(payer.call, payer, change)]
-    if (isUpgrade(change)) t.is(again.body.code, 'NO_CHANGE')
+    if (isOn(change)) t.is(again.body.code, 'NO_CHANGE')
     else t.is(again.status, 200, again.text)
     t.is(payer.charged(), charged)
     t.is(waitsAt(payer), change.to)
@@ -64,36 +71,51 @@ for (const [index, {name, change, point}] of cases.entries()) {
 
 const isUpgrade = ({ask}: Change) => ask !== 'take back' && ask.planKey === 'enterprise'
 
+/** Asked for once more it is where one stands. */
+const isOn = ({ask, to}: Change) => ask !== 'take back' && to === 'N'
+
 const askFor = (call: Call, {org}: Payer, {ask}: Change) => {
   const path = `/orgs/${org}/billing/plan`
   return ask === 'take back' ? call('DELETE', `${path}/pending`) : call('POST', path, ask)
 }
 
-/** The same database, provider and keys; it dies at its point, and so does the request. */
+/** A process of its own, with the same database, provider and keys. It dies at its point, and so does the request; its hold runs out after two minutes. */
 const killAt = async (t: ExecutionContext, payer: Payer, change: Change, point: Point) => {
-  const {DATABASE_URL, CRM_STANDIN_URL, PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS, STORAGE_DIR} = billing.house.config
-  const api = await startApiProcess({
-    ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR, FAULT_POINT: point},
-    ...{PAYMENT_API_KEY: PAYMENT_API_KEY!, PAYMENT_API_URL: PAYMENT_API_URL!, PAYMENT_WEBHOOK_SECRETS: PAYMENT_WEBHOOK_SECRETS.join()},
-  })
+  const api = await startApiProcess({...environment(), FAULT_POINT: point})
   t.teardown(() => api.signal('SIGKILL'))
   await t.throwsAsync(askFor(openCalls(api.url)(payer.token), payer, change))
   await api.exit
+  t.true(await payer.isHeld())
+  // A hold over nothing that is open is waited for a moment, as a worker's is.
+  if (point !== 'before_billing_release:1') await refused(t, payer.takeBack(), 409, 'CHANGE_IN_PROGRESS')
+  await holdRunsOut()
 }
 
-/** Each hold of a process that died runs out in two minutes, and they are waited for one after the other. */
+/** The same code in our own process: nothing after the point is done, but the hold is given back. */
+const breakOffAt = async (t: ExecutionContext, payer: Payer, change: Change, point: Point) => {
+  armFault(point, () => {
+    throw new Error('Broken off')
+  })
+  await refused(t, askFor(payer.call, payer, change), 500, 'INTERNAL')
+}
+
+/** Each process is killed, so what it has compiled is kept by one that ends in peace. */
+const environment = () => {
+  const {DATABASE_URL, CRM_STANDIN_URL, PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS, STORAGE_DIR} = billing.house.config
+  return {
+    ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR},
+    ...{PAYMENT_API_KEY: PAYMENT_API_KEY!, PAYMENT_API_URL: PAYMENT_API_URL!, PAYMENT_WEBHOOK_SECRETS: PAYMENT_WEBHOOK_SECRETS.join()},
+    NODE_COMPILE_CACHE: join(STORAGE_DIR, 'compiled'),
+  }
+}
+
 let minutes = 0
 const holdRunsOut = () => billing.house.ahead(`${(minutes += 3)} minutes`)
 
-/** As the worker does it: what was begun is ended, then what the provider says is written down. */
-const lookAfter = async ({org, id}: Payer) => {
-  const {tools, db} = billing.house
-  const held = (await holdBilling(db, org))!
-  await settleChanges(tools, held)
-  const read = await readSubscription(tools, id)
-  await db.transaction(tx => writeRead(tx, held, read))
-  await settleChanges(tools, held)
-  await releaseBilling(tools, held)
+/** As the worker does it with what is due. */
+const lookAfter = ({org}: Payer) => {
+  const {tools} = billing.house
+  return reconcileOrg({...tools, drain: new AbortController().signal} as unknown as WorkerTools, org)
 }
 
 /** Our rows say what the provider says, the change is its asker's, and it was charged for once. */

@@ -43,6 +43,7 @@ test('topping up says what it lacks before it is switched on', async t => {
     refused(t, await call('POST', '/billing/autotopup', {enabled: true, packKey: 'credits_500'}), 400, 'INVALID').issues.length,
     2,
   )
+  await untilApplied()
   billing.payment.faults.add({method: 'GET', action: {type: 'status', status: 500, shouldRetry: false}})
   refused(t, await ask(), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.like(await ok(ask(), 200), {...wanted, month: {used: 0, remaining: 1000}, underWay: null})
@@ -90,6 +91,15 @@ test('consumed, charged by the worker, told by webhook while the call is open an
   t.is((await org.attempts()).length, 1)
   payment.traffic.clear()
 })
+
+/** Nothing the provider told of is still being asked about. */
+const untilApplied = async () => {
+  await billing.payment.settle()
+  await until(
+    async () => (await billing.house.hot.query(`select from payment_events where status not in ('processed', 'ignored')`)).rowCount,
+    count => count === 0,
+  )
+}
 
 /** The worker has the org's billing whenever the provider tells of it. */
 const switchOverage = (call: Call, enabled = true) =>

@@ -1,12 +1,13 @@
 import {request as ask} from 'node:http'
-import {Client, StreamableHTTPClientTransport, UnauthorizedError} from '@modelcontextprotocol/client'
+import {Client, StreamableHTTPClientTransport} from '@modelcontextprotocol/client'
 import test from 'ava'
+import {guardMcp} from '../../api/mcp/guard.ts'
+import type {Refusal} from '../../shared/errors.ts'
 import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
 import {ok, openOrg} from '../importing.ts'
 import {letIn} from '../oauth-client.ts'
 import {leadsTemplate} from '../templating.ts'
-import {comeBack, consent, cookieOf} from '../walk.ts'
 import {type World, world} from '../world.ts'
 
 let house: World
@@ -217,6 +218,33 @@ test('it answers under its own names, and to pages that were let in', async t =>
   for (const [origin, status] of origins) t.is(await knock({origin}), status, origin)
 })
 
+test('in production it is known under one name', t => {
+  const config = {
+    PUBLIC_URL: 'https://api.example.com',
+    RETURN_ORIGINS: ['https://app.example.com'],
+    NODE_ENV: 'production',
+    TRUSTED_PROXIES: 0,
+  } as const
+  const told = (headers: Record<string, string>, more: object = {}) => {
+    try {
+      guardMcp({...config, RETURN_ORIGINS: [...config.RETURN_ORIGINS], ...more}, headers)
+      return 'let in'
+    } catch (error) {
+      return (error as Refusal).code
+    }
+  }
+  const ours = {host: 'api.example.com'}
+  t.deepEqual(
+    [told(ours), told({host: 'API.example.com:443'}), told({host: 'localhost'}), told({})],
+    [...['let in', 'let in', 'HOST_NOT_ALLOWED', 'HOST_NOT_ALLOWED']],
+  )
+  t.is(told({...ours, origin: 'https://app.example.com'}), 'let in')
+  t.is(told({...ours, origin: 'http://localhost:6274'}), 'ORIGIN_NOT_ALLOWED')
+  const forwarded = {host: 'upstream:4000', 'x-forwarded-host': 'api.example.com'}
+  t.deepEqual([told(forwarded), told(forwarded, {TRUSTED_PROXIES: 1})], ['HOST_NOT_ALLOWED', 'let in'])
+  t.is(told({host: 'api.example.com', 'x-forwarded-host': 'evil.example'}, {TRUSTED_PROXIES: 1}), 'HOST_NOT_ALLOWED')
+})
+
 test('the connections and modules of another org are as if nobody had them', async t => {
   const asked: [string, (id: string) => object][] = [
     ['list_modules', connector => ({connector})],
@@ -268,49 +296,3 @@ test('what cannot be is said by the tool, and costs no thread', async t => {
   t.false(wrong.valid)
   t.true(wrong.issues.some(({path}: {path: string}) => path === 'sources'))
 })
-
-test('the SDK’s own client registers, signs in and calls a tool', async t => {
-  let kept: any = {}
-  let sent: URL | undefined
-  const keep = (name: string) => (value: unknown) => void (kept = {...kept, [name]: value})
-  const authProvider = {
-    discoveryState: () => kept.discovery,
-    saveDiscoveryState: keep('discovery'),
-    redirectUrl: 'http://localhost:8765/callback',
-    clientMetadata: {client_name: 'SDK', redirect_uris: ['http://localhost:8765/callback'], token_endpoint_auth_method: 'none'},
-    clientInformation: () => kept.client,
-    saveClientInformation: keep('client'),
-    tokens: () => kept.tokens,
-    saveTokens: keep('tokens'),
-    codeVerifier: () => kept.verifier,
-    saveCodeVerifier: keep('verifier'),
-    redirectToAuthorization: (url: URL) => void (sent = url),
-  }
-  const open = () => new StreamableHTTPClientTransport(new URL(`${house.url}/mcp`), {authProvider})
-  const first = open()
-  await t.throwsAsync(new Client({name: 'sdk', version: '1'}).connect(first), {instanceOf: UnauthorizedError})
-  const callback = new URL(await allowIn(sent!))
-  await first.finishAuth(callback.searchParams)
-  const client = new Client({name: 'sdk', version: '1'})
-  await client.connect(open())
-  const {structuredContent} = (await client.callTool({name: 'list_modules', arguments: {}})) as any
-  t.is(structuredContent.connections[0].id, home.connector)
-  await client.close()
-})
-
-/** The browser's part, from the address a client opens to the one it is sent back to. */
-const allowIn = async ({pathname, search}: URL): Promise<string> => {
-  const begun = await house.as(null)('GET', pathname + search)
-  const cookie = cookieOf(begun.headers)
-  const returned = await comeBack(house.as(null), await consent({url: begun.headers.get('location')!, cookie}), cookie)
-  const path = returned.headers.get('location')!.replace(house.url, '')
-  const page = await house.as(null)('GET', path, undefined, {cookie})
-  const [, request] = /name="request" value="([^"]+)"/.exec(page.text)!
-  const [, org] = /<option value="([^"]+)"/.exec(page.text)!
-  const form = new URLSearchParams({request: request!, org: org!, decision: 'allow'})
-  const answered = await house.as(null)('POST', '/oauth/consent', form.toString(), {
-    'content-type': 'application/x-www-form-urlencoded',
-    cookie,
-  })
-  return answered.headers.get('location')!
-}

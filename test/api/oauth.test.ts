@@ -127,7 +127,7 @@ test('what is wrong with a request is told to the client, but never where nobody
   }
   const unknown = await askFor(house, 'mcl_none', newVerifier(), {}, {accept: 'text/html'})
   t.is(unknown.status, 400)
-  t.regex(unknown.text, /No such client/)
+  t.regex(unknown.text, /not known here any more/)
 })
 
 test('a client registers without a secret, and where a code may be sent', async t => {

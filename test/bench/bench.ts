@@ -1,5 +1,6 @@
 import {parseArgs} from 'node:util'
 import {measureAuth} from './auth.ts'
+import {measureAutoMap} from './auto-map.ts'
 import {measureEngineParts} from './engine-parts.ts'
 import {measureExpressions} from './expressions.ts'
 import {measureImportSpeed} from './import-speed.ts'
@@ -26,6 +27,13 @@ const MEASURES: {measure(): Promise<Record<string, number>>; about: Record<strin
     about: {
       expressionsOverBareSandbox: '10 expressions a row through the sandbox ÷ the bare engine on this thread (rows/s)',
       expressionRowsPerSecond: 'its rows per second here, batches of 500, one thread',
+    },
+  },
+  {
+    measure: measureAutoMap,
+    about: {
+      autoMapOverLevenshtein: 'a proposal for 60 columns among 120 fields ÷ plain Levenshtein of every pair (time)',
+      autoMapMilliseconds: 'its milliseconds here, one thread',
     },
   },
   {

@@ -17,6 +17,7 @@ const nobodys: Record<string, string> = {
   plan_versions: 'the house’s',
   credit_packs: 'the house’s',
   people: 'people are not an org’s',
+  payment_events: 'the log of what the payment provider told, without its org from then on: ids of the provider’s',
   staff_addresses: 'people’s',
   staff_actions: 'what staff did outlives orgs; nothing of the org is in it but its id',
   sessions: 'people’s; whoever still has one is told that the org is gone',
@@ -162,6 +163,6 @@ test('nothing that stays has a column for an org but those that are listed', asy
   )
   t.deepEqual(
     rows.filter(({name}) => name in nobodys).map(({name, column}) => `${name}.${column}`),
-    ['api_tokens.org_id', 'sessions.org_id', 'staff_actions.org_id'],
+    ['api_tokens.org_id', 'payment_events.org_id', 'sessions.org_id', 'staff_actions.org_id'],
   )
 })

@@ -18,7 +18,7 @@ test.before(async t => {
 const eventsOf = (customer: string) =>
   billing.payment.all('event').filter(({data}) => data.object.customer === customer || data.object.id === customer)
 
-test.serial('a thousand deliveries of what was told before, half of them under other ids, change nothing', async t => {
+test.serial('a thousand deliveries of what was told before, a quarter of them under other ids, change nothing', async t => {
   t.timeout(120_000)
   const {house, payment} = billing
   const {org, token} = await house.makeOrg()
@@ -52,7 +52,7 @@ test.serial('a thousand deliveries of what was told before, half of them under o
   t.true(told.length > 15, `${told.length} events`)
   const sending = Array.from({length: 1000}, (_, n) => {
     const event = told[n % told.length]!
-    return JSON.stringify(n % 2 ? event : {...event, id: `evt_again_${n}`})
+    return JSON.stringify(n % 4 ? event : {...event, id: `evt_again_${n}`})
   })
   const send = async () => {
     for (let body = sending.pop(); body; body = sending.pop()) t.is((await tell(house, body)).status, 200)
@@ -61,7 +61,7 @@ test.serial('a thousand deliveries of what was told before, half of them under o
   await untilApplied(house, 60)
   t.deepEqual(await seen(), before)
   const {rows} = await house.hot.query(`select count(*)::int as n from payment_events where id like 'evt_again_%' and status = 'processed'`)
-  t.true(rows[0].n > 100, `${rows[0].n} applied again`)
+  t.true(rows[0].n > 50, `${rows[0].n} applied again`)
   await settleMoney(t, billing)
 })
 

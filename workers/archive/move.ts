@@ -1,5 +1,6 @@
 import {randomUUID} from 'node:crypto'
 import {Readable} from 'node:stream'
+import {atPoint} from '../../shared/fault-point.ts'
 import type {Snapshot} from '../../shared/flows/snapshot.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import {computeOutcomes, RecordsMoved} from '../../shared/runs/outcomes.ts'
@@ -15,7 +16,6 @@ import {
   type Segment,
   type Unarchived,
 } from '../../sql/segments.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import type {Tools} from '../tools.ts'
 
 export type Archiving = Pick<Tools, 'db' | 'hot' | 'storage' | 'log' | 'drain'>

@@ -8,11 +8,11 @@ import type {Tx} from '../../sql/database.ts'
 import {endEvent, type Hint, type PaymentEvent} from '../../sql/payment-events.ts'
 import type {Tools} from '../tools.ts'
 import {learnCustomerGone} from './customer-gone.ts'
-import {type Reading, writeRead} from './reading.ts'
+import type {Reading} from './reading.ts'
 import {tellActionRequired, tellDispute, tellPaymentFailed, tellRefund, tellTrialEnding} from './tell.ts'
 
 /** What an event came to: what is written because of it, or a word on why nothing is. */
-export type Outcome = {ignoredFor: string | null} | {write(tx: Tx): Promise<void>}
+export type Outcome = {ignoredFor: string | null} | {write(tx: Tx): Promise<void>; done?(): void}
 
 export type Applying = {tools: Tools; held: Held; reading: Reading; event: PaymentEvent}
 
@@ -31,6 +31,7 @@ export const applyEvent = async (applying: Applying): Promise<'processed' | 'ign
     atPoint('in_event')
     await endEvent(tx, {id: event.id, status, error: isIgnored ? outcome.ignoredFor : null})
   })
+  if (!isIgnored) outcome.done?.()
   return status
 }
 
@@ -64,10 +65,10 @@ const learn = async (applying: Applying): Promise<Outcome> => {
 }
 
 /** The subscription as it is now, whatever it was when the event was made; not one beside the org's own while that lives. */
-const learnSubscription = async ({held, reading, event}: Applying): Promise<Outcome> => {
+const learnSubscription = async ({reading, event}: Applying): Promise<Outcome> => {
   const read = await reading.current()
   if (isOfAnother(event.hint, read)) return {ignoredFor: 'OTHER_SUBSCRIPTION'}
-  return {write: tx => writeRead(tx, held, read)}
+  return {write: reading.write, done: reading.isWritten}
 }
 
 const isOfAnother = ({subscription}: Hint, read: {id: string; status: string} | null) =>
@@ -101,6 +102,7 @@ const andThen = async (applying: Applying, tell: (applying: Applying) => Promise
   if ('ignoredFor' in stands) return stands
   const told = await tell(applying)
   return {
+    ...stands,
     async write(tx) {
       await stands.write(tx)
       if ('write' in told) await told.write(tx)

@@ -10,24 +10,37 @@ import type {Tools} from '../tools.ts'
 /** The org's subscription as the provider has it, asked once for all events that came before it was asked. */
 export type Reading = {
   current(): Promise<ReadSubscription | null>
+  /** Writes what was read, unless that was done and committed before. */
+  write(tx: Tx): Promise<void>
+  /** What was written is committed. */
+  isWritten(): void
   /** What was read is no longer the newest: something was asked of the provider, or more events have come. */
   forget(): void
 }
 
 export const openReading = (tools: Tools, held: Held): Reading => {
   let read: Promise<ReadSubscription | null> | null = null
+  let written: Promise<ReadSubscription | null> | null = null
   const forget = () => {
     read = null
   }
+  const current = async () => {
+    read ??= settleAndRead(tools, held)
+    return read.catch(error => {
+      forget()
+      throw error
+    })
+  }
   return {
-    async current() {
-      read ??= settleAndRead(tools, held)
-      return read.catch(error => {
-        forget()
-        throw error
-      })
-    },
+    current,
     forget,
+    async write(tx) {
+      const found = await current()
+      if (read !== written) await writeRead(tx, held, found)
+    },
+    isWritten() {
+      written = read
+    },
   }
 }
 

@@ -9,7 +9,7 @@ import {claimDueOrgs, giveBackDueOrgs} from '../../sql/due-billing.ts'
 import {listWaitingEvents} from '../../sql/payment-events.ts'
 import type {Tools} from '../tools.ts'
 import {usualAttempts} from './events.ts'
-import {openReading, writeRead} from './reading.ts'
+import {openReading} from './reading.ts'
 
 const orgsPerRound = 20
 const eventsPerRound = 100
@@ -50,8 +50,9 @@ export const reconcileOrg = async (tools: Tools, org: string): Promise<void> => 
   const held = await holdBilling(tools.db, org)
   if (!held) return
   try {
-    const read = await openReading(tools, held).current()
-    await tools.db.transaction(tx => writeRead(tx, held, read))
+    const {current, write} = openReading(tools, held)
+    await current()
+    await tools.db.transaction(write)
     await settleChanges(tools, held)
   } finally {
     await releaseBilling(tools, held)

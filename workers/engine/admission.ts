@@ -2,7 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {limitStop} from '../../shared/runs/stop.ts'
 import {findStanding} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
-import {admit, findSend, GATE_SHUT, type Intent} from '../../sql/ledger.ts'
+import {findSend, GATE_SHUT, type Intent} from '../../sql/ledger.ts'
 import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
 import type {Context} from './context.ts'
 import {sentDigestOf} from './digest.ts'
@@ -68,7 +68,7 @@ const intend = async (ctx: Context, track: Track, kind: Way, ops: Op[], batch: n
   const intent = intentOf(ctx, track, kind, ops, batch)
   for (let delayMs = 50; ; delayMs = Math.min(delayMs * 2, 1_000)) {
     try {
-      await ctx.intentInTurn(() => admit(hot, intent))
+      await ctx.intend(intent)
       return true
     } catch (error) {
       lease.lost.throwIfAborted()

@@ -7,6 +7,7 @@ import type {Storage} from '../../shared/storage.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {Expressions} from './expressions.ts'
+import type {Intend} from './intents.ts'
 import type {Lease} from './lease.ts'
 import type {Lookups} from './lookups.ts'
 import type {ValueStore} from './plan-values.ts'
@@ -37,8 +38,8 @@ export type Held = {
   planned: {count: number}
   lease: Lease
   settler: Settler
-  /** Intents one after another: each locks the run's head to its commit, and those that wait there make all others dearer. */
-  intentInTurn<R>(intend: () => Promise<R>): Promise<R>
+  /** Keeps a batch's intent, with those of others that are ready. */
+  intend: Intend
   /** Given to each batch in turn; a new owner begins past the last one's. */
   nextBatch(): number
   /** Aborts when the lease is lost or the process is asked to stop. */

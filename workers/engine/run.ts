@@ -1,11 +1,11 @@
 import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
-import {openGate} from '../../shared/crm/lanes.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {Log} from '../../shared/log.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import {readChainStart} from '../../shared/runs/take.ts'
 import {findStanding} from '../../sql/connectors.ts'
+import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
@@ -17,6 +17,7 @@ import {closeRun} from './close.ts'
 import type {Context, Held, Offline} from './context.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
 import {openExpressions} from './expressions.ts'
+import {openIntents} from './intents.ts'
 import {holdLease, type Lease, leaveSecondsOf} from './lease.ts'
 import {openLookups} from './lookups.ts'
 import {indexParents} from './parent-index.ts'
@@ -76,7 +77,7 @@ const hold = ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, 
     retried: run.retryChain,
     planned: {count: plannedOf(head)},
     settler: openSettler({db, hot, run: run.no, chain, lease, leaseSeconds, answerSeconds: answerSecondsOf({config}), log}),
-    intentInTurn: openGate(1),
+    intend: openIntents(([first, ...others]) => admit(hot, first!, ...others)),
     nextBatch: () => batch++,
     signal: AbortSignal.any([lease.lost, drain]),
   }

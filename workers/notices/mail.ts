@@ -1,9 +1,9 @@
+import {atPoint} from '../../shared/fault-point.ts'
 import {waitAfter} from '../../shared/notices/attempts.ts'
 import type {Body} from '../../shared/notices/compose.ts'
 import {writeLetter} from '../../shared/notices/letter.ts'
 import {type Mailer, MailFailure} from '../../shared/notices/mail.ts'
 import {claimLetter, type Letter, markDelivered, markFailed} from '../../sql/deliveries.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import type {Tools} from '../tools.ts'
 
 /** Past the time a mail server is given. */

@@ -1,3 +1,4 @@
+import {atPoint} from '../../shared/fault-point.ts'
 import {announce} from '../../shared/notices/announce.ts'
 import {restAfter, waitAfter} from '../../shared/notices/attempts.ts'
 import {type Posted, post} from '../../shared/notices/post.ts'
@@ -5,7 +6,6 @@ import type {Outbound} from '../../shared/outbound/outbound.ts'
 import type {Tx} from '../../sql/database.ts'
 import {claimPosting, dropPending, markDelivered, markFailed, type Posting} from '../../sql/deliveries.ts'
 import {disableEndpoint, freeEndpoint} from '../../sql/endpoints.ts'
-import {atPoint} from '../../shared/fault-point.ts'
 import type {Tools} from '../tools.ts'
 
 /** Well past the time-out of a request: who holds an endpoint longer has died. */

@@ -26,7 +26,8 @@ export const judge = (columns: Columns, personal: readonly Target[], flows: read
   const fills = flows.flatMap(({module, fields}) => fields.filter(({field}) => isPersonal(module, field)))
   const isMapped = (name: string) =>
     fills.some(
-      ({source, transform, searchExpression}) => source === name || [transform, searchExpression].some(text => text?.includes(name) ?? false),
+      ({source, transform, searchExpression}) =>
+        source === name || [transform, searchExpression].some(text => text?.includes(name) ?? false),
     )
   return judgeColumns(columns, {personal: [...personal]}, nothing).map(one => ({...one, pii: one.pii || isMapped(one.name)}))
 }

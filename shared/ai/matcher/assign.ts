@@ -7,7 +7,8 @@ export const assign = (worth: readonly (readonly number[])[]): number[] => {
   const wide = worth[0]?.length ?? 0
   // Each row may also take a place of its own that is worth nothing.
   const columns = wide + rows
-  const cost = (row: number, column: number) => (column < wide ? -Math.max(0, worth[row]![column]!) : 0)
+  const costs = new Float64Array(rows * columns)
+  for (const [row, values] of worth.entries()) for (let at = 0; at < wide; at++) costs[row * columns + at] = -Math.max(0, values[at]!)
   const [u, v] = [new Float64Array(rows + 1), new Float64Array(columns + 1)]
   const taken = new Int32Array(columns + 1)
   const way = new Int32Array(columns + 1)
@@ -19,10 +20,11 @@ export const assign = (worth: readonly (readonly number[])[]): number[] => {
     do {
       used[at] = 1
       const current = taken[at]!
+      const [first, low] = [(current - 1) * columns - 1, u[current]!]
       let [delta, next] = [Number.POSITIVE_INFINITY, 0]
       for (let column = 1; column <= columns; column++) {
         if (used[column]) continue
-        const reduced = cost(current - 1, column - 1) - u[current]! - v[column]!
+        const reduced = costs[first + column]! - low - v[column]!
         if (reduced < least[column]!) {
           least[column] = reduced
           way[column] = at

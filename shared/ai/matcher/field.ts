@@ -76,7 +76,8 @@ const namesOf = ({label, apiName, localLabels = []}: MatchField): Map<string, Wh
 /** What it may mean by any of its names; of an ambiguous one only what is likely. */
 const readField = ({label, apiName, localLabels = []}: MatchField, neighbours: Neighbours): Reading[] => {
   const readings = new Map<string, Reading>()
-  for (const name of new Set([label, apiName, ...localLabels])) {
+  const spellings = new Map([label, apiName, ...localLabels].map(name => [normalForm(name), name]))
+  for (const name of spellings.values()) {
     const all = readMeanings(name, neighbours)
     for (const reading of all) {
       if (reading.weight < (all[0]?.weight ?? 0) * 0.85) continue

@@ -16,10 +16,11 @@ export type Fingerprint = {
   /** Profiles on networks: no company's website. */
   profile: number
   /** The different values in their normal form. */
-  different: ReadonlySet<string>
+  different: () => ReadonlySet<string>
   longest: number
 }
 
+const none: ReadonlySet<string> = new Set()
 const mostValues = 20
 const longestValue = 300
 const kinds: Kind[] = ['integer', 'decimal', 'boolean', 'date', 'email', 'url', 'phone', 'text']
@@ -31,6 +32,7 @@ export const readFingerprint = ({samples = [], type}: MatchColumn): Fingerprint 
     if (typeof sample === 'string' && sample.trim() !== '') values.push(sample.trim().slice(0, longestValue))
   }
   if (values.length === 0) return ofKind(type)
+  let different: ReadonlySet<string> | undefined
   const share = (is: (value: string) => boolean) => values.filter(is).length / values.length
   const kindOf = (value: string) => looks[lookOf(value)]!.kind
   return {
@@ -43,7 +45,7 @@ export const readFingerprint = ({samples = [], type}: MatchColumn): Fingerprint 
     boolean: share(value => kindOf(value) === 'boolean' || value === '0' || value === '1'),
     digits: share(value => /\d/.test(value)),
     profile: share(value => /(linkedin|facebook|instagram|twitter|xing|x)\.com\//i.test(value)),
-    different: new Set(values.map(normalForm)),
+    different: () => (different ??= new Set(values.map(normalForm))),
     longest: Math.max(...values.map(value => value.length)),
   }
 }
@@ -55,7 +57,7 @@ const ofKind = (type: string | undefined): Fingerprint => {
   const number = is('integer', 'decimal')
   return {
     ...{count: kind && kind !== 'text' ? 1 : 0, email: is('email'), url: is('url'), phone: is('phone', 'integer'), date: is('date')},
-    ...{number, boolean: is('boolean'), digits: is('integer', 'decimal', 'date', 'phone'), profile: 0, different: new Set(), longest: 0},
+    ...{number, boolean: is('boolean'), digits: is('integer', 'decimal', 'date', 'phone'), profile: 0, different: () => none, longest: 0},
   }
 }
 
@@ -96,8 +98,10 @@ export const weigh = (values: Fingerprint, field: MatchField, options: ReadonlyS
   return weighText(values, field)
 }
 
-const weighOptions = ({different, count}: Fingerprint, options: ReadonlySet<string>): Evidence => {
-  if (options.size === 0 || different.size === 0) return silent
+const weighOptions = (values: Fingerprint, options: ReadonlySet<string>): Evidence => {
+  if (options.size === 0) return silent
+  const [different, {count}] = [values.different(), values]
+  if (different.size === 0) return silent
   const common = [...different].filter(value => options.has(value)).length / different.size
   if (common >= 0.5) return {factor: 1.06, speaks: true}
   // Values may be other words for the options: a person translates them.
@@ -114,6 +118,7 @@ export const tells = (values: Fingerprint, field: MatchField, options: ReadonlyS
   if (values.count < fewest) return 0
   if (field.dataType === 'email' && values.email >= 0.8) return 0.62
   if (field.dataType === 'website' && values.url >= 0.8 && values.profile === 0 && values.email === 0) return 0.6
-  if (field.dataType === 'picklist' && values.different.size >= 2 && [...values.different].every(value => options.has(value))) return 0.62
+  if (field.dataType === 'picklist' && values.different().size >= 2 && [...values.different()].every(value => options.has(value)))
+    return 0.62
   return 0
 }

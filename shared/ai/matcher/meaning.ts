@@ -58,7 +58,24 @@ const saidBy: Record<string, string[]> = {
     'pricebook',
   ],
   total: ['stock'],
-  amount: ['price', 'discount', 'tax', 'revenue', 'commission', 'total', 'subtotal', 'stock', 'reorder', 'freight'],
+  amount: [
+    'price',
+    'discount',
+    'tax',
+    'revenue',
+    'commission',
+    'total',
+    'subtotal',
+    'stock',
+    'reorder',
+    'freight',
+    'email',
+    'phone',
+    'mobile',
+    'fax',
+    'website',
+    'address',
+  ],
   rate: ['discount', 'tax', 'commission', 'probability'],
   quantity: ['stock', 'reorder', 'demand', 'ordered', 'employees'],
   code: ['state', 'country', 'zip', 'currency', 'department'],
@@ -131,7 +148,7 @@ const readHints = (hints: string[], said: Said[], neighbours: Neighbours, alone:
 const longestAt = (words: string[], at: number): [Sense[] | undefined, number] => {
   for (let length = Math.min(longestPhrase, words.length - at); length > 0; length--) {
     const window = words.slice(at, at + length)
-    const senses = sensesOf(window.join(' ')) ?? (length === 1 ? undefined : inAnyOrder(window))
+    const senses = sensesOf(window.join(' ')) ?? (length === 1 || isBegun(words, at + 1) ? undefined : inAnyOrder(window))
     if (senses) return [senses, length]
     if (length < 3) continue
     const bare = window.filter((word, index) => index === 0 || !isFiller(word))
@@ -141,6 +158,9 @@ const longestAt = (words: string[], at: number): [Sense[] | undefined, number] =
   }
   return [undefined, 1]
 }
+
+/** Whether two words or more from here belong together: `address` is not of `postal` in `address postal code`. */
+const isBegun = (words: string[], at: number) => words.length > at + 1 && sensesOf(`${words[at]} ${words[at + 1]}`) !== undefined
 
 /** `price net`, and words split where there is no seam: `Mw St`. */
 const inAnyOrder = (words: string[]) =>

@@ -36,6 +36,9 @@ export type MatchRequest = {columns: readonly MatchColumn[]; fields: readonly Ma
 
 const mostCandidates = 3
 const leastCandidate = 0.05
+/** Below it no confidence reaches that. */
+const leastScore = 0.4
+const besideAnother = 0.45
 
 /**
  * Which column goes into which field, by names and values alone: pure, the same answer for the same question, no field twice, never one
@@ -49,37 +52,48 @@ export const proposeMapping = ({columns, fields, accepted = []}: MatchRequest): 
     person,
   )
   const matches = columns.map(column => scoreColumn({name: normalForm(column.name), column, neighbours}, readFingerprint(column), known))
-  const taken = assign(matches.map(row => row.map(match => worthOf(match))))
-  return columns.map((column, at) => describe(column, matches[at]!, taken[at]!, known, taken))
+  const owned = assignFields(matches, known.length)
+  const isTaken = known.map(() => false)
+  for (const field of owned) if (field >= 0) isTaken[field] = true
+  return columns.map((column, at) => describe({column, row: matches[at]!, own: owned[at]!, known, isTaken}))
 }
 
-/** A field is worth what it scores over what would be proposed, so that two good ones go before one very good one. */
-const worthOf = ({score}: Match) => Math.max(0, score - 0.3)
+/** Each column's field, or -1. Fields no column is worth anything to are left out, which most are. */
+const assignFields = (matches: Match[][], fields: number): number[] => {
+  const wanted = Array.from({length: fields}, (_, at) => at).filter(at => matches.some(row => worthOf(row[at]!) > 0))
+  const found = assign(matches.map(row => wanted.map(at => worthOf(row[at]!))))
+  return found.map(at => (at < 0 ? -1 : wanted[at]!))
+}
 
-const describe = ({name}: MatchColumn, row: Match[], taken: number, known: KnownField[], all: number[]): Proposal => {
-  const isFree = (at: number) => at === taken || !all.includes(at)
-  const ranked = row
-    .map((match, at) => ({match, at}))
-    .filter(({match, at}) => match.score > 0 && !known[at]!.isClosed)
-    .sort((a, b) => Number(b.at === taken) - Number(a.at === taken) || b.match.score - a.match.score || a.at - b.at)
-  const confidenceAt = (at: number) => {
-    const next = Math.max(0, ...row.map(({score}, other) => (other === at || !isFree(other) ? 0 : score)))
+/** A field is worth what it scores over what is never proposed, so that two good ones go before one very good one. */
+const worthOf = ({score}: Match) => Math.max(0, score - leastScore + 0.1)
+
+type Row = {column: MatchColumn; row: Match[]; own: number; known: KnownField[]; isTaken: boolean[]}
+
+const describe = ({column: {name}, row, own, known, isTaken}: Row): Proposal => {
+  const isFree = (at: number) => at === own || !isTaken[at]
+  const best = rank(row, known, own)
+  const candidates = best.map(at => {
+    const next = row.reduce((most, {score}, other) => (score > most && other !== at && isFree(other) ? score : most), 0)
     const confidence = confidenceOf(row[at]!.score, row[at]!.score - next)
+    const {apiName, module = null} = known[at]!.field
     // What another column has is no answer for this one, only a thing a person may prefer.
-    return round(isFree(at) ? confidence : Math.min(confidence, 0.45))
-  }
-  const candidates = ranked.slice(0, mostCandidates).map(({match, at}) => ({
-    ...{field: known[at]!.field.apiName, module: known[at]!.field.module ?? null},
-    ...{confidence: confidenceAt(at), why: match.why},
-  }))
+    return {field: apiName, module, confidence: round(isFree(at) ? confidence : Math.min(confidence, besideAnother)), why: row[at]!.why}
+  })
   const listed = candidates.filter(({confidence}) => confidence >= leastCandidate)
-  const isOpen = taken >= 0 && !known[taken]!.isClosed
-  const best = isOpen ? candidates[0] : undefined
-  if (best && best.confidence >= proposedFrom) {
-    return {column: name, field: best.field, module: best.module, confidence: best.confidence, candidates: listed}
+  const [first] = candidates
+  if (first && best[0] === own && first.confidence >= proposedFrom) {
+    return {column: name, field: first.field, module: first.module, confidence: first.confidence, candidates: listed}
   }
   const confidence = Math.min(listed[0]?.confidence ?? 0, proposedFrom - 0.01)
   return {column: name, field: null, module: null, confidence: round(confidence), candidates: listed}
 }
+
+/** The fields a person would look at: its own, then by score; none that is closed. */
+const rank = (row: Match[], known: KnownField[], own: number): number[] =>
+  row
+    .flatMap(({score}, at) => (score > leastScore && !known[at]!.isClosed ? [at] : []))
+    .sort((a, b) => Number(b === own) - Number(a === own) || row[b]!.score - row[a]!.score || a - b)
+    .slice(0, mostCandidates)
 
 const round = (share: number) => Math.round(share * 1000) / 1000

@@ -22,9 +22,10 @@ type Asked = {name: string; column: MatchColumn; neighbours: Neighbours}
 export const scoreColumn = ({name, column, neighbours}: Asked, values: Fingerprint, fields: readonly KnownField[]): Match[] => {
   const readings = readMeanings(column.name, neighbours)
   const words = name === '' ? [] : name.split(' ')
+  const joined = words.join('')
   const saysNothing = readings.every(({about, of}) => about === '' && of.length === 0)
   return fields.map(field => {
-    const named = scoreName({name, words, readings}, field)
+    const named = scoreName({name, joined, words, readings}, field)
     const evidence = weigh(values, field.field, field.options)
     if (named.score < 0.3 && saysNothing && !field.isClosed) {
       const told = tells(values, field.field, field.options)
@@ -32,15 +33,18 @@ export const scoreColumn = ({name, column, neighbours}: Asked, values: Fingerpri
     }
     if (named.score === 0) return none
     const why: Why[] = evidence.speaks ? [...named.why, field.options.size > 0 ? 'options' : 'fingerprint'] : named.why
-    // What a weak word leaves open, values may tell.
+    // A question is answered by yes or no; what a weak word leaves open, values may tell.
+    const asks = column.name.trimEnd().endsWith('?') && field.field.dataType !== 'boolean' ? 0.5 : 1
     const told = evidence.speaks && named.score > 0.4 && named.score < 0.7 ? 1.35 : 1
-    return {score: named.score * evidence.factor * told, why}
+    return {score: named.score * evidence.factor * told * asks, why}
   })
 }
 
-const scoreName = ({name, words, readings}: {name: string; words: string[]; readings: Reading[]}, field: KnownField): Match => {
+type Named = {name: string; joined: string; words: string[]; readings: Reading[]}
+
+const scoreName = ({name, joined, words, readings}: Named, field: KnownField): Match => {
   if (field.accepted.has(name)) return {score: byAcceptance, why: ['accepted']}
-  const own = field.names.get(name) ?? field.names.get(words.join(''))
+  const own = field.names.get(name) ?? field.names.get(joined)
   if (own) return {score: byOwnName, why: [own]}
   let best = 0
   for (const reading of readings) {

@@ -35,7 +35,11 @@ const split = (text: string): string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter(Boolean)
 
-const foldLetters = (text: string): string =>
+const isPlain = (text: string) => /^[\x20-\x7e]*$/.test(text)
+
+const foldLetters = (text: string): string => (isPlain(text) ? text.toLowerCase() : foldSigns(text))
+
+const foldSigns = (text: string): string =>
   text
     .toLowerCase()
     .normalize('NFKD')

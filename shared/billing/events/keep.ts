@@ -1,7 +1,7 @@
 import type {Stripe} from 'stripe'
 import {findOrgOfCustomer, lockBillingAccount} from '../../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../../sql/database.ts'
-import {deferEvent, type EventStatus, type Hint, insertEvent, lockEventStatus} from '../../../sql/payment-events.ts'
+import {deferEvent, type EventStatus, findEventStatus, type Hint, insertEvent, lockEventStatus} from '../../../sql/payment-events.ts'
 import type {Config} from '../../config.ts'
 import {applyPaymentEvent} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
@@ -19,12 +19,13 @@ type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT'
  */
 export const keepEvent = async ({db, queue, config}: Tools, event: Stripe.Event): Promise<{received: true}> => {
   const {id, type} = event
+  if (isOver(await findEventStatus(db, id))) return {received: true}
   const hint = hintOf(event)
   const isTaken = await db.transaction(async tx => {
     const {org, ignoredFor} = await findWhose(tx, config, type, hint)
-    // Takes turns with whoever lets go of the org: they see this event, or it is not held any more.
-    const account = org === null ? null : await lockBillingAccount(tx, org)
     const status: EventStatus = ignoredFor === null ? 'received' : 'ignored'
+    // Takes turns with whoever lets go of the org: they see this event, or it is not held any more.
+    const account = org === null || status === 'ignored' ? null : await lockBillingAccount(tx, org)
     await insertEvent(tx, {id, type, status, org, error: ignoredFor || null, hint})
     if (isOver(await lockEventStatus(tx, id))) return true
     if (!account?.isHeld) {

@@ -10,8 +10,8 @@ const percent = (share: number) => `${(share * 100).toFixed(2)} %`
 
 test('the set is the one that was gathered before there was a matcher', t => {
   for (const line of readText('SHA256SUMS').trim().split('\n')) {
-    const [sum, name] = line.split(/\s+/)
-    t.is(createHash('sha256').update(readText(name!)).digest('hex'), sum, name)
+    const [sum = '', name = ''] = line.split(/\s+/)
+    t.is(createHash('sha256').update(readText(name)).digest('hex'), sum, name)
   }
   const names = headers.flatMap(({columns}) => Object.keys(columns))
   t.true(new Set(names).size >= 500, `${new Set(names).size} different header names`)
@@ -27,7 +27,7 @@ test('at least 99 % of what is proposed is right', t => {
   const [files, all] = [summarise(judged.headers), summarise([...judged.headers, ...judged.labels])]
   t.log(`files ${percent(files.precision)} of ${files.proposed}; with the labels ${percent(all.precision)} of ${all.proposed}`)
   t.true(all.precision >= 0.99)
-  t.true(files.precision >= 0.985)
+  t.true(files.precision >= 0.99)
 })
 
 for (const language of LANGUAGES) {

@@ -1,6 +1,6 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {z} from 'zod'
-import {type Model, openModel, type Part, type ToolSet, type Usage} from '../../../shared/ai/model.ts'
+import {limitAsTakenAt, type Model, openModel, type Part, type ToolSet, type Usage} from '../../../shared/ai/model.ts'
 import {ModelFailure} from '../../../shared/ai/model-failure.ts'
 import {readConfig} from '../../../shared/config.ts'
 import {Refusal} from '../../../shared/errors.ts'
@@ -99,7 +99,7 @@ for (const kind of kinds) {
     const {model, away} = await open(t, kind, {MODEL_TIMEOUT_SECONDS: '0.3'})
     away.faults.add({action: {type: 'hold'}})
     t.like(await failure(t, model.answer(question)), {kind: 'unavailable', message: 'The model took too long'})
-    await until(() => away.journal[0]!.gone, Boolean)
+    await until(() => away.journal.every(({gone}) => gone), Boolean)
     const patient = await open(t, kind)
     patient.away.faults.add({action: {type: 'hold'}})
     const gone = new AbortController()
@@ -200,3 +200,21 @@ for (const kind of kinds) {
     t.true(usage.outputTokens > 0)
   })
 }
+
+test('anthropic: a model with structured answers of its own is asked for them that way', async t => {
+  const {model, away} = await open(t, 'anthropic', {MODEL_NAME: 'claude-sonnet-4-5'})
+  away.script({json: {field: null, confidence: 0.1}})
+  t.deepEqual((await model.answer(question)).value, {field: null, confidence: 0.1})
+  t.truthy(JSON.parse(away.journal[0]!.body).output_config.format.schema)
+})
+
+test('openai: the schema goes as a strict one, and its own models are told the limit in their word', async t => {
+  const {model, away} = await open(t, 'openai')
+  away.script({json: {field: null, confidence: 0.1}})
+  await model.answer(question)
+  const {response_format: format} = JSON.parse(away.journal[0]!.body)
+  t.like(format.json_schema.schema, {required: ['field', 'confidence'], additionalProperties: false})
+  const body = {model: 'any', max_tokens: 5}
+  t.deepEqual(limitAsTakenAt('https://api.openai.com/v1')(body), {model: 'any', max_completion_tokens: 5})
+  t.deepEqual(limitAsTakenAt('https://openai.com.example/v1')(body), body)
+})

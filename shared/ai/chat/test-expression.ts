@@ -1,0 +1,88 @@
+import {z} from 'zod'
+import type {Pool} from '../../../sql/database.ts'
+import {listLibraryRows} from '../../../sql/libraries.ts'
+import {Refusal} from '../../errors.ts'
+import {shapeLibrary} from '../../flows/libraries.ts'
+import {OTHER, shapeOf} from '../shape.ts'
+import {readTargets} from '../targets.ts'
+import {type Tried, tryExpression} from '../try-expression.ts'
+import type {ChatContext} from './context.ts'
+import {chatTool, takeFitting} from './tool.ts'
+
+const mostRows = 10
+const mostCell = 60
+const mostResult = 300
+
+/**
+ * Runs on the rows as they may leave: what an expression makes of a personal cell would be no shape of it any more, so that it never sees one. Of
+ * the org's context it sees shapes, too.
+ */
+export const testExpression = (db: Pool) =>
+  chatTool({
+    name: 'test_expression',
+    description:
+      'Compiles a JavaScript mapping expression and runs it on sample rows. Personal cells are replaced by shapes in them (A, a and 9 for letters and digits), and texts of `context` too. Where no samples may leave it only compiles.',
+    input: z.object({
+      expression: z.string().min(1).max(4_000),
+      value: z.string().max(500).nullish().describe('The column whose cell is `value`'),
+      module: z.string().max(200).nullish().describe('With `field`: also says whether the field takes what comes out'),
+      field: z.string().max(200).nullish(),
+    }),
+    async run(context, {expression, value, module, field}, signal) {
+      const {out, registry} = context
+      const columns = out.columns.map(({name}) => name)
+      if (value != null && !columns.includes(value))
+        throw new Refusal('INVALID', 'The file has no such column: write its name as it was given')
+      const target = module != null && field != null ? await findField(db, context, {module, field}) : null
+      const libraries = (await listLibraryRows(db, context.org)).map(shapeLibrary)
+      const rows = out.policy === 'deny' ? [] : outgoingRows(context)
+      const expressionContext = shapesIn(registry.settings.expressionContext)
+      const place = {columns, rows, source: value ?? null, field: target, libraries, context: expressionContext, signal}
+      const outcome = await tryExpression(expression, place)
+      if ('issue' in outcome) {
+        const {message, line, column} = outcome.issue
+        return {compiles: false, issue: {message, line, column}}
+      }
+      return {compiles: true, results: takeFitting(outcome.tried.map(describe)).some}
+    },
+  })
+
+/** Codes and places; messages of the sandbox quote cells. */
+const describe = (one: Tried) => {
+  if ('error' in one) return {row: one.row, failed: one.error.code, line: one.error.line, column: one.error.column}
+  return {row: one.row, value: cut(one.value), ...(one.problem && {notTakenByTheField: one.problem.code})}
+}
+
+const findField = async (db: Pool, {org, connectorId}: ChatContext, {module, field}: {module: string; field: string}) => {
+  const {targets} = await readTargets(db, {org, connectorId, modules: [module]})
+  const found = targets.find(one => one.field.apiName === field)
+  if (!found) throw new Refusal('INVALID', 'The module has no such field that can be written: get_schema lists them')
+  return found.field
+}
+
+/** A shape that one value alone has is told as another, as in the columns themselves. */
+const outgoingRows = ({judged, rows, out}: ChatContext): Record<string, string>[] => {
+  const masked = rows.slice(0, mostRows).map(row =>
+    out.columns.map(({samples, personal}, at) => {
+      const cell = row[judged[at]!.name] ?? ''
+      const shape = personal && cell.trim() !== '' ? shapeOf(cell) : null
+      return shape === null ? cell : samples.includes(shape) ? shape : OTHER
+    }),
+  )
+  const struck = out.value(masked) as string[][]
+  return struck.map(cells => Object.fromEntries(cells.map((cell, at) => [out.columns[at]!.name, cell.slice(0, mostCell)])))
+}
+
+const shapesIn = (value: unknown): unknown => {
+  if (typeof value === 'string') return shapeOf(value)
+  if (typeof value === 'number') return 0
+  if (typeof value === 'boolean') return false
+  if (Array.isArray(value)) return value.map(shapesIn)
+  if (typeof value !== 'object' || value === null) return null
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shapesIn(part)]))
+}
+
+const cut = (value: unknown) => {
+  const text = JSON.stringify(value) ?? 'null'
+  return text.length > mostResult ? `${text.slice(0, mostResult)}…` : value
+}

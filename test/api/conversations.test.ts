@@ -1,0 +1,356 @@
+import anyTest, {type TestFn} from 'ava'
+import {type Asking, keepTurn, type Said} from '../../shared/conversations/keep.ts'
+import {readPlaceKey} from '../../shared/conversations/place.ts'
+import {TURN_FORMAT} from '../../shared/conversations/turn.ts'
+import {listTurns, readAskedAt} from '../../sql/conversations.ts'
+import {sql} from '../../sql/database.ts'
+import {findImport} from '../../sql/imports.ts'
+import {deletePerson} from '../../sql/people.ts'
+import {doNight} from '../../workers/retention/night.ts'
+import {ok} from '../importing.ts'
+import {setWindow} from '../retaining.ts'
+import {chat, openImport, openTalking, type Talk, type Talking} from '../talking.ts'
+import {until} from '../until.ts'
+import type {World} from '../world.ts'
+
+/** Entry 15 of the specification, line by line. One model for all: the tests take turns. */
+const test = anyTest.serial as TestFn<Talking>
+test.before(async t => void Object.assign(t.context, await openTalking(t)))
+test.beforeEach(t => t.context.model.clear())
+
+const said: Said = {
+  ...{route: 'chat', question: 'Why?', answer: 'Because', notes: [], targets: [], samples: 'none', sent: 'Why?', ground: 'none'},
+}
+
+/** A turn as it is kept once a model has answered. `seconds`: how long ago it was asked. */
+const keep = async ({db}: World, {org, importId, person}: Talk, place: unknown[], more: Partial<Said> = {}, seconds = 0) => {
+  const now = await readAskedAt(db)
+  const asking: Asking = {
+    ...{org, importId, person, via: 'session', place: readPlaceKey(JSON.stringify(place))},
+    askedAt: new Date(Date.parse(now) - seconds * 1000).toISOString(),
+    draft: {draft: false, draftId: null, draftScope: null},
+  }
+  return db.transaction(tx => keepTurn(tx, asking, {...said, ...more}))
+}
+
+const key = (...parts: string[]) => JSON.stringify(parts)
+
+test('what a turn says of itself', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house)
+  const place = ['failed', talk.source, 'People', '', 'INVALID_DATA', '']
+  model.script({text: 'As it should be.'})
+  const draft = {draft: true, draftId: 'd1', draftScope: 'gaps'}
+  const {done} = await chat(talk, {message: 'Is it?', import: talk.importId, place, ...draft})
+  const {turns} = await talk.turns()
+  const {askedAt, ...turn} = turns[0]
+  t.regex(askedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  t.deepEqual(turn, {
+    id: done.turn.id,
+    place: {kind: 'failed', source: talk.source, module: 'People', problem: null, code: 'INVALID_DATA', field: null},
+    route: 'chat',
+    position: 0,
+    ...{question: 'Is it?', answer: 'As it should be.', notes: [], targets: [], samples: 'values'},
+    ...{askedBy: {id: talk.person, name: 'Test Person'}, askedVia: 'session', replayed: true},
+    ...draft,
+  })
+  const {secret} = await ok(talk.call('POST', `/orgs/${talk.org}/tokens`, {name: 'ci'}), 201)
+  await chat({call: house.as(secret)}, {message: 'By a program?', import: talk.importId, place: ['run']})
+  t.like((await talk.turns()).turns[0], {askedVia: 'api_token', askedBy: {id: talk.person}, position: 0, draft: false, draftId: null})
+})
+
+const BAD = [
+  ...['', 'source', 'null', '{}', '[]', '[1]', '["source"]', '["source",""]', '["source",1]', '["source","a","b"]', '["nowhere"]'],
+  ...['["checks","x"]', '["run",""]', '["vals"]', '["vals",""]', '["field","","M","F"]', '["failed","","","",""]', '["issue","","","",""]'],
+  ...['["vals","a\\u0000b"]', '["vals","\\ud800"]', '["constructor"]', '["__proto__"]', key('vals', 'x'.repeat(600)), '["vals","M"'],
+]
+
+test('a place is one of a closed set, and a key that names none is refused', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const other = await openImport(house)
+  const good = [
+    ...[['source', talk.source], ['field', talk.source, 'M', 'F'], ['vals', 'M'], ['failed', '', '', '', '', ''], ['checks'], ['run']],
+    ...[
+      ['failed', talk.source, 'M', 'k', 'c', 'f'],
+      ['issue', '', 'k', '', ''],
+      ['issue', talk.source, 'k', 'M', 'F'],
+    ],
+  ]
+  for (const place of good) {
+    await keep(house, talk, place)
+    const {turns} = await talk.turns({place: JSON.stringify(place, null, 1)})
+    t.deepEqual([turns.length, turns[0].place.kind], [1, place[0]], `${place}`)
+  }
+  for (const place of [...BAD, key('source', other.source), key('source', 'src_none'), key('issue', other.source, 'k', '', '')]) {
+    const answer = await talk.call('GET', `${talk.path}/conversations?${new URLSearchParams({place})}`)
+    t.deepEqual([answer.status, answer.body.code], [400, 'INVALID_PLACE'], place)
+  }
+  for (const place of [null, 'checks', {kind: 'checks'}, ['source', other.source], ['nowhere']]) {
+    const {status, body} = await talk.call('POST', '/ai/chat', {message: 'x', import: talk.importId, place})
+    t.deepEqual([status, body.code], [400, 'INVALID_PLACE'], JSON.stringify(place))
+  }
+  for (const body of [{place: ['checks']}, {source: talk.source}, {draftId: 'x'}, {draft: true, draftScope: 'all'}, {rows: [['x']]}])
+    t.is((await talk.call('POST', '/ai/chat', {message: 'x', ...body})).body.code, 'INVALID', JSON.stringify(body))
+})
+
+test('a file’s turns, those of a place, and those of neither', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const second = await talk.addSource('A,B\n1,2\n')
+  for (const place of [['source', talk.source], ['source', second], ['checks'], ['checks'], ['field', second, 'People', 'City']])
+    await keep(house, talk, place)
+  const kinds = async (query: Record<string, string>) =>
+    (await talk.turns(query)).turns.map(({place, position}) => `${place.kind} ${position}`)
+  t.deepEqual(await kinds({}), ['field 0', 'checks 1', 'checks 0', 'source 0', 'source 0'])
+  t.deepEqual(await kinds({source: second}), ['field 0', 'source 0'])
+  t.deepEqual(await kinds({place: key('checks')}), ['checks 1', 'checks 0'])
+  t.deepEqual(await kinds({source: talk.source, place: key('checks')}), [])
+  t.is((await talk.call('GET', `${talk.path}/conversations?source=src_none`)).body.code, 'SOURCE_NOT_FOUND')
+  t.is((await talk.call('GET', `/orgs/${talk.org}/imports/imp_none/conversations`)).body.code, 'IMPORT_NOT_FOUND')
+})
+
+test('fifty to a page, two hundred at most, and what is no number is the default', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  for (let n = 0; n < 3; n++) await keep(house, talk, ['run'])
+  await house.db.query(sql.unsafe`
+    insert into conversation_turns (id, org_id, import_no, place, position, format, asked_at, asked_by, asked_via, body)
+    select t.id || lpad(n::text, 4, '0'), org_id, import_no, place, n, format, asked_at, asked_by, asked_via, body
+    from conversation_turns t, generate_series(10, 230) n where org_id = ${talk.org} and position = 2`)
+  const count = async (query: Record<string, string>) => (await talk.turns(query)).turns.length
+  t.is(await count({}), 50)
+  t.is(await count({limit: '7'}), 7)
+  for (const limit of ['0', '-3', '1.5', 'many', '', '1e2', ' 5']) t.is(await count({limit}), 50, `[${limit}]`)
+  for (const limit of ['200', '201', '99999999999999999999']) t.is(await count({limit}), 200, limit)
+})
+
+const walk = async (talk: Talk, query: Record<string, string> = {}, between: () => Promise<unknown> = async () => {}) => {
+  const found: any[] = []
+  for (let cursor: string | null = null, first = true; first || cursor !== null; first = false) {
+    const page = await talk.turns({...query, ...(cursor !== null && {cursor})})
+    found.push(...page.turns)
+    cursor = page.nextCursor
+    await between()
+  }
+  return found
+}
+
+test('newest asked first; a cursor names a place in that order, whatever is kept meanwhile; what lands above it is found by keptAfter', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const ids: string[] = []
+  // Five at each of six moments, so that pages end among equals.
+  for (let n = 0; n < 30; n++) ids.push((await keep(house, talk, ['run'], {}, 600 - Math.floor(n / 5) * 60))!.id)
+  const newest = ids.toSorted().at(-1)!
+  const late: string[] = []
+  // Asked before and after what has been read so far, by several at once.
+  const write = () => Promise.all([5000, 330, 0, 0].map(async seconds => late.push((await keep(house, talk, ['checks'], {}, seconds))!.id)))
+  const found = await walk(talk, {limit: '4'}, write)
+  const seen = found.map(({id}) => id)
+  t.is(new Set(seen).size, seen.length, 'none twice')
+  t.deepEqual(seen.filter(id => ids.includes(id)).toSorted(), ids.toSorted(), 'none left out that was there')
+  const order = found.map(({askedAt, id}) => `${askedAt} ${id}`)
+  t.deepEqual(order, order.toSorted().toReversed())
+  t.true(
+    late.some(id => !seen.includes(id)),
+    'some landed above the cursor',
+  )
+  const fresh = await walk(talk, {keptAfter: newest, limit: '7'})
+  t.deepEqual(fresh.map(({id}) => id).toSorted(), late.toSorted(), 'every turn kept since, whatever its order')
+  t.deepEqual((await walk(talk, {limit: '200'})).length, ids.length + late.length)
+})
+
+test('whoever asks again and again for what was kept since misses nothing that several keep at once', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const kept: string[] = []
+  const seen = new Set<string>()
+  let newest = '0'
+  const look = async () => {
+    for (const {id} of await walk(talk, {keptAfter: newest})) seen.add(id)
+    newest = [...seen].toSorted().at(-1) ?? '0'
+  }
+  const writers = Promise.all(
+    [0, 1, 2, 3].map(async writer => {
+      for (let n = 0; n < 10; n++) kept.push((await keep(house, talk, ['vals', `M${writer % 2}`], {}, n * 7))!.id)
+    }),
+  )
+  let isOver = false
+  const watching = (async () => {
+    while (!isOver) await look()
+    await look()
+  })()
+  await writers
+  isOver = true
+  await watching
+  t.deepEqual([...seen].toSorted(), kept.toSorted())
+  for (const module of ['M0', 'M1']) {
+    const {turns} = await talk.turns({place: key('vals', module)})
+    t.deepEqual(
+      turns.map(({position}) => position).toSorted((a, b) => a - b),
+      Array.from({length: 20}, (_, n) => n),
+    )
+  }
+})
+
+test('ids sort by keeping, also after one that a clock ahead of ours gave', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  await keep(house, talk, ['run'])
+  await house.db.query(sql.unsafe`update conversation_turns set id = 'trn_7zzzzzzzzzzzzzzzzzzzzzzz8z' where org_id = ${talk.org}`)
+  const next = (await keep(house, talk, ['run']))!.id
+  t.is(next, 'trn_7zzzzzzzzzzzzzzzzzzzzzzz90')
+  t.deepEqual(
+    (await talk.turns({keptAfter: 'trn_7zzzzzzzzzzzzzzzzzzzzzzz8z'})).turns.map(({id}) => id),
+    [next],
+  )
+})
+
+test('a cursor of another list is refused', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const other = await openImport(house)
+  for (let n = 0; n < 3; n++) await Promise.all([keep(house, talk, ['run']), keep(house, other, ['run'])])
+  const {nextCursor} = await talk.turns({limit: '1'})
+  const foreign = (await other.turns({limit: '1'})).nextCursor!
+  for (const query of [
+    {cursor: foreign},
+    {cursor: 'x'},
+    {cursor: ''},
+    {cursor: nextCursor!, place: key('run')},
+    {cursor: nextCursor!, keptAfter: 'a'},
+  ]) {
+    const answer = await talk.call('GET', `${talk.path}/conversations?${new URLSearchParams(query as Record<string, string>)}`)
+    t.deepEqual([answer.status, answer.body.code], [400, 'INVALID_CURSOR'], JSON.stringify(query))
+  }
+})
+
+test('a turn of a newer build is left out of its page, and the pages behind it are found', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  for (let n = 0; n < 6; n++) await keep(house, talk, ['run'])
+  await house.db.query(sql.unsafe`
+    update conversation_turns set format = ${TURN_FORMAT + 1}, place = '["galaxy"]', body = '{"said": "differently"}'
+    where org_id = ${talk.org} and position in (2, 4, 5)`)
+  const first = await talk.turns({limit: '2'})
+  t.deepEqual([first.turns, typeof first.nextCursor], [[], 'string'])
+  t.deepEqual(
+    (await walk(talk, {limit: '2'})).map(({position}) => position),
+    [3, 1, 0],
+  )
+  const next = await keep(house, talk, ['run'])
+  t.is(next!.position, 4, 'those at its own place alone are counted')
+})
+
+test('only the newest six at a place are sent again, through the filter of what leaves now, and only while the org says the same of it', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house, {policy: 'allow'})
+  const asked = {import: talk.importId, place: ['source', talk.source]}
+  for (let n = 0; n < 8; n++) {
+    model.script({text: `Answer ${n}`})
+    await chat(talk, {message: `Question ${n}`, ...asked})
+  }
+  const replayed = async () => (await talk.turns()).turns.filter(one => one.replayed).map(({position}) => position)
+  t.deepEqual(await replayed(), [7, 6, 5, 4, 3, 2])
+  const sent = () =>
+    JSON.parse(model.journal.at(-1)!.body)
+      .messages.slice(1, -1)
+      .map((one: any) => `${one.role} ${one.content}`)
+  t.deepEqual(
+    sent(),
+    [1, 2, 3, 4, 5, 6].flatMap(n => [sent()[(n - 1) * 2], `assistant Answer ${n}`]),
+  )
+  t.deepEqual(
+    sent().filter((one: string) => one.startsWith('user')),
+    [1, 2, 3, 4, 5, 6].map(n => `user Question ${n}`),
+  )
+  await chat(talk, {message: 'Elsewhere', import: talk.importId, place: ['checks']})
+  t.deepEqual(sent(), [], 'another place is another conversation')
+  await keep(house, talk, ['run'], {sent: null})
+  t.is((await talk.turns({place: key('run')})).turns[0].replayed, false, 'nothing was said')
+  await ok(talk.call('PATCH', talk.at('fields/People/City'), {pii: true}), 200)
+  t.deepEqual(await replayed(), [0], 'answers may hold values of what is personal now; the one at checks had none')
+  model.clear()
+  await chat(talk, {message: 'And now?', ...asked})
+  t.deepEqual(sent(), [])
+  t.deepEqual(await replayed(), [8, 0])
+})
+
+test('turns go with their file, and with the import when it is deleted or expires', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const second = await talk.addSource('A,B\n1,2\n')
+  for (const place of [['source', talk.source], ['issue', second, 'k', '', ''], ['issue', '', 'k', '', ''], ['run']])
+    await keep(house, talk, place)
+  await ok(talk.call('DELETE', `${talk.path}/sources/${second}`), 200)
+  t.deepEqual(
+    (await talk.turns()).turns.map(({place}) => place.kind),
+    ['run', 'issue', 'source'],
+  )
+  const {no} = (await findImport(house.db, {org: talk.org, id: talk.importId}))!
+  await ok(talk.call('DELETE', talk.path), 200)
+  t.is((await talk.call('GET', `${talk.path}/conversations`)).status, 404)
+  const left = {importNo: no, sourceId: null, place: null, keptAfter: null, before: null, limit: 9, mostNewer: 1}
+  t.deepEqual(await listTurns(house.db, left), [])
+  t.is(await keep(house, talk, ['run']), null, 'what is answered after that is not kept')
+})
+
+test('what is answered after the file or the import went is paid for and not kept', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house)
+  const second = await talk.addSource('A,B\n1,2\n')
+  const ask = async (place: unknown[], act: () => Promise<unknown>) => {
+    model.clear()
+    model.faults.add({action: {type: 'hold'}})
+    const asking = chat(talk, {message: 'Slowly', import: talk.importId, place})
+    await until(
+      () => model.faults.held(),
+      held => held === 1,
+    )
+    await act()
+    model.faults.release()
+    return (await asking).done
+  }
+  const ofFile = await ask(['source', second], () => talk.call('DELETE', `${talk.path}/sources/${second}`))
+  t.is(ofFile.turn, null)
+  t.true(ofFile.credits > 0)
+  t.is((await ask(['run'], () => talk.call('DELETE', talk.path))).turn, null)
+})
+
+test('whoever asked is nobody once they are deleted', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const other = await house.makeOrg({org: talk.org, role: 'operator'})
+  await keep(house, {...talk, person: other.person}, ['run'])
+  t.is((await talk.turns()).turns[0].askedBy.id, other.person)
+  await house.db.transaction(tx => deletePerson(tx, other.person))
+  t.like((await talk.turns()).turns[0], {askedBy: null, question: 'Why?'})
+  const reader = await house.makeOrg({org: talk.org, role: 'operator'})
+  t.is((await ok(house.as(reader.token)('GET', `${talk.path}/conversations`), 200)).turns.length, 1, 'any member reads')
+})
+
+test('a turn is kept for the window of its org’s plan from when it was asked, and the night takes the others', async t => {
+  const {house} = t.context
+  const talk = await openImport(house)
+  const lasting = house.as((await ok(talk.call('POST', `/orgs/${talk.org}/tokens`, {name: 'lasting'}), 201)).secret)
+  await setWindow(house, talk, 30)
+  t.teardown(() => house.ahead('0 days'))
+  await keep(house, talk, ['run'], {question: 'First'})
+  await house.ahead('29 days')
+  await keep(house, talk, ['run'], {question: 'Second'})
+  // Somebody is at the import still, so that it does not expire.
+  await ok(lasting('PATCH', talk.path, {name: 'Kept'}), 200)
+  await house.hot.query('update imports set touched_at = lading_now() where org_id = $1', [talk.org])
+  await house.ahead('31 days')
+  t.true(await doNight({...house.tools, drain: new AbortController().signal}))
+  const {turns} = await ok(lasting('GET', `${talk.path}/conversations`), 200)
+  t.deepEqual(
+    turns.map(({question, position}: any) => [question, position]),
+    [['Second', 1]],
+  )
+  await house.ahead('75 days')
+  t.true(await doNight({...house.tools, drain: new AbortController().signal}))
+  t.is((await lasting('GET', talk.path)).body.import.state, 'expired')
+  t.deepEqual((await ok(lasting('GET', `${talk.path}/conversations`), 200)).turns, [])
+})

@@ -1,0 +1,69 @@
+import type {ExecutionContext} from 'ava'
+import {type Home, openHome} from './ai.ts'
+import {ok} from './importing.ts'
+import {type ModelStandIn, modelEnvironment, startModel} from './simulators/model.ts'
+import {endWithWorld, type World, world} from './world.ts'
+
+/** A deployment with a model and the workers a conversation's imports need. */
+export type Talking = {house: World; model: ModelStandIn}
+
+type Options = {kind?: 'openai' | 'anthropic'; paceMs?: number; workers?: string[]}
+
+export const openTalking = async (
+  t: ExecutionContext<any>,
+  {kind = 'openai', paceMs = 0, workers = []}: Options = {},
+): Promise<Talking> => {
+  const model = await startModel({paceMs})
+  endWithWorld(model.stop)
+  return {model, house: await world(t, {workers, environment: modelEnvironment(model, kind)})}
+}
+
+export type Event = {event: string; data: any}
+
+/** What is left of a stream of server-sent events, whole or broken off. */
+export const readEvents = (text: string): Event[] =>
+  text
+    .split('\n\n')
+    .filter(frame => frame.startsWith('event: '))
+    .map(frame => {
+      const [event, data] = frame.split('\n')
+      return {event: event!.slice('event: '.length), data: JSON.parse(data!.slice('data: '.length))}
+    })
+
+/** One question, listened to until its end. */
+export const chat = async ({call}: Pick<Home, 'call'>, body: object) => {
+  const answer = await call('POST', '/ai/chat', body)
+  const events = answer.status === 200 ? readEvents(answer.text) : []
+  const last = events.at(-1)
+  return {...answer, events, done: last?.event === 'done' ? last.data : null, text: wordsOf(events)}
+}
+
+export const wordsOf = (events: Event[]) =>
+  events
+    .filter(({event}) => event === 'text')
+    .map(({data}) => data.text)
+    .join('')
+
+type Made = {csv?: string; flow?: object | object[]}
+
+/** An org with people, and an import of one file of them. */
+export const openImport = async (house: World, options: Parameters<typeof openHome>[1] = {}, made: Made = {}) => {
+  const home = await openHome(house, {credits: 100_000, ...options})
+  return {...home, ...(await addImport(home, made))}
+}
+
+export const addImport = async ({call, org, connector}: Pick<Home, 'call' | 'org' | 'connector'>, {csv = usualCsv, flow}: Made = {}) => {
+  const {import: found} = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Test', connectorId: connector}), 201)
+  const path = `/orgs/${org}/imports/${found.id}`
+  const addSource = async (text = csv): Promise<string> =>
+    (await ok(call('POST', `${path}/sources?name=people.csv`, text, {'content-type': 'text/csv'}), 201)).source.id
+  const source = await addSource()
+  const flows = flow ? [flow].flat().map((one, at) => ({id: `f${at}`, sourceId: source, ...one})) : null
+  if (flows) await ok(call('PUT', `${path}/flows`, flows), 200)
+  const turns = async (query: Record<string, string> = {}) =>
+    ok(call('GET', `${path}/conversations?${new URLSearchParams(query)}`), 200) as Promise<{turns: any[]; nextCursor: string | null}>
+  return {importId: found.id as string, path, source, addSource, turns}
+}
+export type Talk = Awaited<ReturnType<typeof openImport>>
+
+const usualCsv = 'Last Name,Favourite Color,City\nBerg,teal,Ulm\nWolf,pink,Bonn\n'
