@@ -10,24 +10,41 @@ export const canary = (number: number): string => {
 
 const alphabet = 'bcdfghjkmpqvwxz'
 
-/** How a value can be found again in what was sent: as it is, folded, turned round, encoded, or a part of it. */
+/** How a value can be found again in what was sent: as it is, folded, turned round, encoded, or any five of its letters. */
 export const traces = (secret: string, sent: string): string[] => {
-  const folded = sent.normalize('NFKC').toLowerCase()
-  const forms = {
-    raw: secret.toLowerCase(),
-    reversed: [...secret.toLowerCase()].toReversed().join(''),
+  const {folded, runs} = readSent(sent)
+  const plain = secret.normalize('NFKC').toLowerCase()
+  const encoded = {
     hex: Buffer.from(secret).toString('hex'),
     hexOfUpper: Buffer.from(secret.toUpperCase()).toString('hex'),
-    part: secret.slice(3, 10).toLowerCase(),
+    hexOfLower: Buffer.from(plain).toString('hex'),
   }
+  const turned = [...plain].toReversed().join('')
   // Wherever it stood in what was encoded; the characters at its ends depend on what was beside it.
-  const encoded = [0, 1, 2].map(before =>
+  const base64 = [0, 1, 2].map(before =>
     Buffer.from(`${' '.repeat(before)}${secret}`)
       .toString('base64')
       .slice(4, 12),
   )
   return [
-    ...Object.entries(forms).flatMap(([how, form]) => (folded.includes(form) ? [how] : [])),
-    ...encoded.filter(form => sent.includes(form)).map(() => 'base64'),
+    ...(partsOf(plain).some(part => runs.has(part)) ? ['raw'] : []),
+    ...(partsOf(turned).some(part => runs.has(part)) ? ['reversed'] : []),
+    ...Object.entries(encoded).flatMap(([how, form]) => (folded.includes(form) ? [how] : [])),
+    ...base64.filter(form => sent.includes(form)).map(() => 'base64'),
   ]
+}
+
+const partLength = 5
+const partsOf = (text: string) => Array.from({length: text.length - partLength + 1}, (_, at) => text.slice(at, at + partLength))
+
+type Read = {sent: string; folded: string; runs: Set<string>}
+let read: Read = {sent: '', folded: '', runs: new Set()}
+
+/** Once for all the secrets looked for in it. */
+const readSent = (sent: string): Read => {
+  if (read.sent === sent) return read
+  const folded = sent.normalize('NFKC').toLowerCase()
+  const found = folded.match(new RegExp(`[${alphabet}]{${partLength},}`, 'g')) ?? []
+  read = {sent, folded, runs: new Set(found.flatMap(partsOf))}
+  return read
 }

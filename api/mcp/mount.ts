@@ -22,7 +22,8 @@ const mostStreams = 200
 
 /**
  * A server of the Model Context Protocol (Streamable HTTP) behind the gates of every route: stateless, so each request is answered by a server
- * built for it, of either era of the protocol. `bus`: who says that a list has changed, to those that listen; ours never do. Its answers are JSON-RPC; what is refused before them is told in the envelope.
+ * built for it, of either era of the protocol. Its answers are JSON-RPC; what is refused before them is told in the envelope. `bus`: who says
+ * that a list has changed, to those that listen; ours never do.
  */
 export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'> = {}): Route => {
   let opened: Promise<McpHttpHandler> | null = null

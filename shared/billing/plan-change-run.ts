@@ -30,9 +30,9 @@ export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms
   return outcome
 }
 
-/** The row to begin with, its first call written before it is sent. Null where nothing is to be called. */
 type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
 
+/** What a new row begins with: it is written before it is sent. Null where nothing is to be called. */
 export const firstCall = (tools: Tools, change: NewChange, terms: Terms): PlannedCall | null => {
   const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate}, terms)
   return next && plannedAs(change, next, terms)

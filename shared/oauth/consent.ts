@@ -10,7 +10,7 @@ import {readSignedId} from '../people/signed.ts'
 import {answerTo} from './authorise.ts'
 
 /** From the click to the client's own request. */
-export const codeSeconds = 60
+const codeSeconds = 60
 
 type Tools = {db: Pool; config: Pick<Config, 'PUBLIC_URL' | 'SESSION_KEYS'>}
 /** `request` as the page carries it, `browser` as the cookie does: each is worthless without the other. */

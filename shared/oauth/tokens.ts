@@ -10,9 +10,9 @@ import {assertResource, assertScope} from './authorise.ts'
 import {scope} from './metadata.ts'
 import {OAuthRefusal} from './refusal.ts'
 
-export const accessSeconds = 3_600
+const accessSeconds = 3_600
 /** Each is used once for the next, so a client that comes at least once a month stays. */
-export const refreshSeconds = 30 * 86_400
+const refreshSeconds = 30 * 86_400
 export const ACCESS = 'lading-mcp_'
 const REFRESH = 'lading-refresh_'
 

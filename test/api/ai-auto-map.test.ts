@@ -60,6 +60,11 @@ test('the fields that are free are offered: nothing read only, excluded, compute
   const home = await openHome(house)
   await ok(home.call('PATCH', home.at('fields/People/Hidden_Field'), {excluded: true}), 200)
   await ok(home.call('PATCH', home.at('modules/People'), {exclusions: ['City']}), 200)
+  const own = await ok(ask(home, {columns: ['City', 'Locked', 'Score', 'Hidden Field'], rows: []}), 200)
+  t.true(
+    own.proposals.every(({field}: {field: string | null}) => field === null),
+    'a closed field is recognised, and nothing is taken for it',
+  )
   let offered: string[] = []
   for (const field of ['Locked', 'Score', 'Orders', 'Hidden_Field', 'City', 'Nowhere', '__proto__', 'Last_Name', 'constructor']) {
     model.always(question => {

@@ -1,7 +1,8 @@
 import test from 'ava'
 import {z} from 'zod'
+import {newId} from '../../shared/ids.ts'
 import {sql} from '../../sql/database.ts'
-import {findMember} from '../../sql/members.ts'
+import {findMember, keepMember} from '../../sql/members.ts'
 import {
   answerPage,
   askFor,
@@ -93,6 +94,18 @@ test('whoever signed in a moment ago in this browser is asked at once; another b
   t.true(again.headers.get('location')!.startsWith(`${house.url}/oauth/consent?`))
   const other = await askFor(house, client, verifier)
   t.true(other.headers.get('location')!.startsWith(house.crm.url))
+})
+
+test('who is in several orgs chooses one of them', async t => {
+  const {body: me} = await house.as(await house.signIn())('GET', '/auth/me')
+  const second = await house.makeOrg()
+  await keepMember(house.db, {id: newId('mem'), org: second.org, person: me.user.id, role: 'builder'})
+  const [client, verifier] = [await register(house), newVerifier()]
+  const reached = await reachPage(house, client, verifier)
+  t.regex(reached.page.text, new RegExp(`value="${me.org.id}" selected`))
+  const {code} = parametersOf(await answerPage(house, reached, {more: {org: second.org}}))
+  const {body} = await askToken(house, codeGrant(client, code!, verifier))
+  t.like((await meOf(body.access_token)).body, {org: {id: second.org}, role: 'builder'})
 })
 
 test('who says no is believed, and who says neither too', async t => {

@@ -1,9 +1,9 @@
 import test from 'ava'
+import {applyEvents} from '../../workers/billing/events.ts'
 import type {Billing} from '../billing.ts'
 import {openBilling, seedSubscription, settleMoney} from '../billing.ts'
 import type {Thing} from '../simulators/payment/store.ts'
-import {historyOf, planOf, statusOf, tell} from '../telling.ts'
-import {until} from '../until.ts'
+import {historyOf, planOf, tell} from '../telling.ts'
 
 const names = ['created', 'upgraded', 'cancelled', 'paid', 'deleted'] as const
 type Name = (typeof names)[number]
@@ -40,8 +40,9 @@ const subscriptionOf = (thing: Thing) => (thing.object === 'subscription' ? thin
 
 test('in each of the 120 orders that five events of a subscription can come in, the org ends as the provider has it', async t => {
   t.timeout(120_000)
-  const billing = await openBilling(t, {webhook: false})
+  const billing = await openBilling(t, {webhook: false, workers: []})
   const {house} = billing
+  const work = {...house.tools, drain: new AbortController().signal} as never
   const orders = ordersOf(names)
   t.is(orders.length, 120)
   const goThrough = async (order: Name[]) => {
@@ -52,10 +53,8 @@ test('in each of the 120 orders that five events of a subscription can come in, 
       const event = name === 'deleted' ? await life.end() : life[name]
       t.truthy(event, name)
       t.is((await tell(house, JSON.stringify(event))).status, 200)
-      await until(
-        () => statusOf(house, event.id),
-        status => status === 'processed' || status === 'ignored',
-      )
+      // As the worker does when the job comes, without waiting for it 600 times.
+      t.regex(await applyEvents(work, event.id), /^(processed|ignored)$/)
       const first = order[0] === 'deleted'
       const expected = isOver
         ? {plan: 'free.2', status: 'active', subscription: first ? null : 'canceled'}
@@ -69,6 +68,6 @@ test('in each of the 120 orders that five events of a subscription can come in, 
   const goOn = async () => {
     for (let order = left.pop(); order; order = left.pop()) await goThrough(order)
   }
-  await Promise.all(Array.from({length: 12}, goOn))
+  await Promise.all(Array.from({length: 4}, goOn))
   await settleMoney(t, billing)
 })

@@ -1,10 +1,11 @@
-import {readAskedAt} from '../../../sql/conversations.ts'
 import type {Db, Pool} from '../../../sql/database.ts'
-import {findImport, type Import} from '../../../sql/imports.ts'
+import type {Import} from '../../../sql/imports.ts'
 import {readAtOnce} from '../../../sql/registry.ts'
 import {findSource, type Source} from '../../../sql/sources.ts'
+import {findAsked, openAsking, type Placed} from '../../conversations/ask.ts'
 import {readGround} from '../../conversations/ground.ts'
-import {invalidPlace, type Place} from '../../conversations/place.ts'
+import type {Asking} from '../../conversations/keep.ts'
+import type {Place} from '../../conversations/place.ts'
 import {readReplay} from '../../conversations/replay.ts'
 import {Refusal} from '../../errors.ts'
 import type {Flow} from '../../flows/flow.ts'
@@ -19,10 +20,8 @@ import type {Target} from '../targets.ts'
 import {type Outflow, openOutflow} from './outflow.ts'
 import {judge, readPersonalFields} from './personal-fields.ts'
 
-export type ChatAsked = {
-  org: string
-  importId: string | null
-  place: Place | null
+export type ChatAsked = Placed & {
+  /** Of the import; null leaves it to the place. */
   sourceId: string | null
   connectorId?: string | undefined
   /** Those named in the question; none leaves it to the import's flows. */
@@ -47,7 +46,8 @@ export type ChatContext = {
   out: Outflow
   history: Message[]
   ground: string
-  askedAt: string
+  /** Where the turn is to be kept. */
+  asking: Asking | null
 }
 
 /** Refuses what the org does not have: an import, a file of it, a connection, a module. */
@@ -69,23 +69,17 @@ export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
       ...{org, import: found, place, connectorId, registry, everything, personal, judged, rows, out, history},
       modules: asked.modules.length > 0 ? [...asked.modules] : [...new Set(flows.map(({module}) => module))],
       ground: await readGround(tx, org),
-      askedAt: await readAskedAt(tx),
+      asking: await openAsking(tx, placedIn(asked)),
     }
   })
 
-const findFile = async (tx: Db, {org, importId, place, sourceId}: ChatAsked): Promise<{found: Import | null; source: Source | null}> => {
-  if (importId === null) return {found: null, source: null}
-  const found = await findImport(tx, {org, id: importId})
-  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
-  const ofPlace = place?.source ?? null
-  const source = await findNamed(tx, found, sourceId ?? ofPlace)
-  if (sourceId !== null && !source) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
-  if (ofPlace !== null && source?.id !== ofPlace && !(await findNamed(tx, found, ofPlace))) throw invalidPlace()
+const findFile = async (tx: Db, {sourceId, ...asked}: ChatAsked): Promise<{found: Import | null; source: Source | null}> => {
+  const found = await findAsked(tx, asked)
+  const id = sourceId ?? asked.place?.source ?? null
+  const source = found && id !== null ? await findSource(tx, {importNo: found.no, id}) : null
+  if (found && id !== null && !source) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
   return {found, source}
 }
-
-const findNamed = (tx: Db, {no}: Import, id: string | null) => (id === null ? null : findSource(tx, {importNo: no, id}))
 
 const mostSamples = 20
 

@@ -1,0 +1,52 @@
+import {z} from 'zod'
+import {readAskedAt} from '../../sql/conversations.ts'
+import type {Db} from '../../sql/database.ts'
+import {findImport, type Import} from '../../sql/imports.ts'
+import {findSource} from '../../sql/sources.ts'
+import {Refusal} from '../errors.ts'
+import type {Asking} from './keep.ts'
+import {invalidPlace, type Place, readPlace} from './place.ts'
+import {DRAFT_SCOPES} from './turn.ts'
+
+/** Where a question's turn is to be kept, as the body of an AI route says it: nowhere without both an import and a place. */
+export const placedShape = {
+  import: z.string().max(100).optional(),
+  /** As in `GET …/conversations`, as the array it is. */
+  place: z.unknown().optional(),
+  draft: z.boolean().default(false),
+  draftId: z.string().min(1).max(100).nullish(),
+  draftScope: z.enum(DRAFT_SCOPES).nullish(),
+}
+type Body = z.output<z.ZodObject<typeof placedShape>>
+
+/** What the shapes do not show. */
+export const assertPlaced = ({import: importId, place, draft, draftId, draftScope}: Body, context: z.RefinementCtx): void => {
+  const refuse = (path: string, message: string) => context.addIssue({code: 'custom', path: [path], message})
+  if (importId === undefined && place !== undefined) refuse('place', 'A place is one of an import: name the import')
+  if (!draft && (draftId != null || draftScope != null)) refuse('draft', 'Only a draft has an id or a scope')
+}
+
+export type Placed = Pick<Asking, 'org' | 'person' | 'via' | 'draft'> & {importId: string | null; place: Place | null}
+
+/** Throws INVALID_PLACE. */
+export const placedOf = ({org, person, via}: Pick<Placed, 'org' | 'person' | 'via'>, body: Body): Placed => {
+  const {import: importId = null, place, draft, draftId = null, draftScope = null} = body
+  return {...{org, person, via, importId}, place: place === undefined ? null : readPlace(place), draft: {draft, draftId, draftScope}}
+}
+
+/** The import that is asked about, null where none is. Refuses one the org does not have, or whose files are gone, and a place of a file it does not have. */
+export const findAsked = async (db: Db, {org, importId, place}: Pick<Placed, 'org' | 'importId' | 'place'>): Promise<Import | null> => {
+  if (importId === null) return null
+  const found = await findImport(db, {org, id: importId})
+  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
+  if (place?.source && !(await findSource(db, {importNo: found.no, id: place.source}))) throw invalidPlace()
+  return found
+}
+
+/** What `keepTurn` is told once the answer is there. Null where no turn is to be kept. Refuses as `findAsked` does. */
+export const openAsking = async (db: Db, placed: Placed): Promise<Asking | null> => {
+  await findAsked(db, placed)
+  const {importId, place, ...asking} = placed
+  return importId === null || place === null ? null : {...asking, importId, place, askedAt: await readAskedAt(db)}
+}
