@@ -37,7 +37,7 @@ const readAccepted = async (db: Db, org: string, targets: readonly Target[]): Pr
 }
 
 /** Far below what would be proposed. */
-const worthFearing = 0.2
+const worthFearing = 0.05
 
 /**
  * The columns with what is to be kept of them: whatever may go into a field that is annotated as personal is personal, whether it is proposed for it or

@@ -22,6 +22,7 @@ export type Answer = {
   status: number
   json: unknown
   retryAfterMs: number | null
+  /** Of the CRM's day, by `X-API-CREDITS-REMAINING`, which it sends once half of it is spent. */
   creditsRemaining: number | null
   clockOffsetMs: number | null
 }

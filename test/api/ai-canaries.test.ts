@@ -69,7 +69,8 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
       t.true(model.journal.length > 1)
       for (const secret of secrets) if (traces(secret, sent).length > 0) t.fail(`${secret} left under ${policy}: ${traces(secret, sent)}`)
       t.is(/plain3/.test(sent), policy !== 'deny', 'what is nobody’s is told by the policy')
-      const log = api.output()
+      // Ids are random letters, some of which would be some canary's.
+      const log = api.output().replaceAll(/\b[a-z]{3}_[0-9a-z]{26}\b/g, 'an id')
       for (const secret of secrets) if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
     }
     t.true(cells >= 1900)

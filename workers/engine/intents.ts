@@ -9,8 +9,9 @@ export type Intend = (intent: Intent) => Promise<void>
 
 /**
  * Writes down the intents of a run one statement after another, those that wait meanwhile together: each statement locks the run's head to its
- * commit, and has a price of its own (a run at full speed takes a seventh less processor time so). Where several are turned away each is said alone: the gate may be open for one of
- * them, and what is wrong with one is not the others' fault. Where nobody knows what became of a statement, nobody knows of any of its batches.
+ * commit, and has a price of its own (a run at full speed takes a seventh less processor time so). Where several are turned away each is said
+ * alone: the gate may be open for one of them, and what is wrong with one is not the others' fault. Where nobody knows what became of a
+ * statement, nobody knows of any of its batches.
  */
 export const openIntents = (admit: (intents: Intent[]) => Promise<void>): Intend => {
   const line: Waiting[] = []
