@@ -11,7 +11,7 @@ import type {Asked} from './route.ts'
 const mostStreams = 500
 const mostOfOrg = 250
 const beatMs = 15_000
-/** Beyond what the model is given: the reader has so long to read the rest. */
+/** Beyond what the model is given; and from the end on the reader has so long to read the rest. */
 const lingerSeconds = 30
 
 const open = new Map<string, number>()
@@ -45,6 +45,8 @@ export const streamChat = ({log, config, request}: Tools, org: string, begin: Be
     } finally {
       clearInterval(beat)
       leave(org)
+      const linger = setTimeout(() => body.destroy(), lingerSeconds * 1000).unref()
+      body.once('close', () => clearTimeout(linger))
     }
   }
   void run()

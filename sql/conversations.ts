@@ -108,10 +108,10 @@ const Failures = z.object({
   count: z.number(),
 })
 
-/** How rows of a run failed, the commonest first, by the first `most` entries that say so. Empty once its records are in storage. */
+/** How rows of a run failed, the commonest first, by the newest `most` entries of its log. Empty once its records are in storage. */
 export const countFailures = (db: Db, {run, most, limit}: {run: number; most: number; limit: number}) =>
   db.any(sql.type(Failures)`
     select module, outcome, code, count(*) from (
-      select module_no as module, outcome, code from run_log
-      where run_no = ${run} and phase = 0 and outcome in (${outcomeNo('refused')}, ${outcomeNo('unanswered')}, ${outcomeNo('failed')}) limit ${most}) entries
+      select module_no as module, phase, outcome, code from run_log where run_no = ${run} order by seq desc limit ${most}) newest
+    where phase = 0 and outcome in (${outcomeNo('refused')}, ${outcomeNo('unanswered')}, ${outcomeNo('failed')})
     group by 1, 2, 3 order by 4 desc, 1, 3 limit ${limit}`)

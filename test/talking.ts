@@ -1,6 +1,7 @@
 import type {ExecutionContext} from 'ava'
 import {type Home, openHome} from './ai.ts'
 import {ok} from './importing.ts'
+import type {Answer} from './simulators/model/answers.ts'
 import {type ModelStandIn, modelEnvironment, startModel} from './simulators/model.ts'
 import {endWithWorld, type World, world} from './world.ts'
 
@@ -29,6 +30,17 @@ export const readEvents = (text: string): Event[] =>
       const [event, data] = frame.split('\n')
       return {event: event!.slice('event: '.length), data: JSON.parse(data!.slice('data: '.length))}
     })
+
+/** A model's script: it calls this tool. */
+export const calls = (name: string, input: unknown): Answer => ({calls: [{name, input}]})
+/** What the first tool that was called answered. */
+export const resultOf = ({events}: {events: Event[]}) => events.find(({event}) => event === 'tool_result')?.data.output
+
+/** What a deployment beside the house is told, to ask the same model. */
+export const readModel = ({config}: World, model: ModelStandIn, kind: 'openai' | 'anthropic') => ({
+  ...config,
+  ...modelEnvironment(model, kind),
+})
 
 /** One question, listened to until its end. */
 export const chat = async ({call}: Pick<Home, 'call'>, body: object) => {

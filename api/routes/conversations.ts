@@ -1,9 +1,8 @@
 import {z} from 'zod'
 import {openChat} from '../../shared/ai/chat/chat.ts'
 import {assertSample, recordsOf, sampleShape, samplesOf} from '../../shared/ai/sample.ts'
+import {assertPlaced, placedOf, placedShape} from '../../shared/conversations/ask.ts'
 import {readConversations} from '../../shared/conversations/list.ts'
-import {readPlace} from '../../shared/conversations/place.ts'
-import {DRAFT_SCOPES} from '../../shared/conversations/turn.ts'
 import {ApiName, listOf} from '../../shared/registry/annotation.ts'
 import {streamChat} from '../chat-stream.ts'
 import {limitOf} from '../page.ts'
@@ -12,25 +11,19 @@ import {route} from '../route.ts'
 const ChatBody = z
   .strictObject({
     message: z.string().trim().min(1).max(4_000),
-    import: z.string().max(100).optional(),
-    /** As in `GET …/conversations`, as the array it is. */
-    place: z.unknown().optional(),
+    ...placedShape,
     source: z.string().max(100).nullish(),
     connectorId: z.string().max(100).optional(),
     modules: listOf(ApiName, {most: 5}).default([]),
     columns: sampleShape.columns.optional(),
     rows: sampleShape.rows,
-    draft: z.boolean().default(false),
-    draftId: z.string().min(1).max(100).nullish(),
-    draftScope: z.enum(DRAFT_SCOPES).nullish(),
   })
   .superRefine(({columns, rows, ...body}, context) => {
+    assertPlaced(body, context)
     const refuse = (path: string, message: string) => context.addIssue({code: 'custom', path: [path], message})
     if (columns) assertSample({columns, rows}, context)
     else if (rows.length > 0) refuse('rows', 'Rows need the columns they have')
-    if (body.import === undefined && body.place !== undefined) refuse('place', 'A place is one of an import: name the import')
     if (body.import === undefined && body.source != null) refuse('source', 'A file is one of an import: name the import')
-    if (!body.draft && (body.draftId != null || body.draftScope != null)) refuse('draft', 'Only a draft has an id or a scope')
   })
 
 export default [
@@ -40,26 +33,13 @@ export default [
     access: {role: 'operator'},
     body: ChatBody,
     async handle(input) {
-      const {org, person, via} = input.caller
-      const {
-        message,
-        import: importId = null,
-        place,
-        source = null,
-        columns,
-        rows,
-        draft,
-        draftId = null,
-        draftScope = null,
-        ...named
-      } = input.body
+      const {message, source: sourceId = null, connectorId, modules, columns, rows} = input.body
       const {begin} = await openChat(input, {
-        ...{...named, org, person, via, message, importId, sourceId: source},
-        place: place === undefined ? null : readPlace(place),
+        ...placedOf(input.caller, input.body),
+        ...{message, sourceId, connectorId, modules},
         sample: columns ? {columns: samplesOf({columns, rows}), rows: recordsOf({columns, rows})} : null,
-        draft: {draft, draftId, draftScope},
       })
-      return streamChat(input, org, begin)
+      return streamChat(input, input.caller.org, begin)
     },
   }),
 

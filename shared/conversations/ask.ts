@@ -34,19 +34,15 @@ export const placedOf = ({org, person, via}: Pick<Placed, 'org' | 'person' | 'vi
   return {...{org, person, via, importId}, place: place === undefined ? null : readPlace(place), draft: {draft, draftId, draftScope}}
 }
 
-/** The import that is asked about, null where none is. Refuses one the org does not have, or whose files are gone, and a place of a file it does not have. */
-export const findAsked = async (db: Db, {org, importId, place}: Pick<Placed, 'org' | 'importId' | 'place'>): Promise<Import | null> => {
-  if (importId === null) return null
-  const found = await findImport(db, {org, id: importId})
+/**
+ * The import that is asked about, and what `keepTurn` is told once the answer is there: null where no turn is to be kept. Refuses an import the org
+ * does not have, or whose files are gone, and a place of a file it does not have.
+ */
+export const openAsking = async (db: Db, {importId, place, ...asking}: Placed): Promise<{found: Import | null; asking: Asking | null}> => {
+  if (importId === null) return {found: null, asking: null}
+  const found = await findImport(db, {org: asking.org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
   if (place?.source && !(await findSource(db, {importNo: found.no, id: place.source}))) throw invalidPlace()
-  return found
-}
-
-/** What `keepTurn` is told once the answer is there. Null where no turn is to be kept. Refuses as `findAsked` does. */
-export const openAsking = async (db: Db, placed: Placed): Promise<Asking | null> => {
-  await findAsked(db, placed)
-  const {importId, place, ...asking} = placed
-  return importId === null || place === null ? null : {...asking, importId, place, askedAt: await readAskedAt(db)}
+  return {found, asking: place && {...asking, importId, place, askedAt: await readAskedAt(db)}}
 }

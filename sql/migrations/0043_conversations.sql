@@ -17,6 +17,7 @@ create table conversation_turns (
   unique (import_no, place, position)
 );
 create index on conversation_turns (import_no, asked_at desc, id desc);
+create index on conversation_turns (import_no, id);
 create index on conversation_turns (source_id) where source_id is not null;
 create index on conversation_turns (org_id, asked_at);
 create index on conversation_turns (asked_by) where asked_by is not null;

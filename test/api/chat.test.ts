@@ -1,11 +1,12 @@
 import anyTest, {type TestFn} from 'ava'
+import {listen} from '../../api/listen.ts'
+import {openModel} from '../../shared/ai/model.ts'
 import {usageOf} from '../ai.ts'
 import {checkFile} from '../checking.ts'
-import {sumUp} from '../crediting.ts'
+import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
-import {chat, openImport, openTalking, readEvents, type Talk, type Talking, wordsOf} from '../talking.ts'
-import {until} from '../until.ts'
+import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../talking.ts'
 
 /** One model for all: the tests take turns. */
 const test = anyTest.serial as TestFn<Talking>
@@ -13,8 +14,6 @@ test.before(async t => void Object.assign(t.context, await openTalking(t, {worke
 test.beforeEach(t => t.context.model.clear())
 
 const ask = (talk: Talk, more: object = {}) => chat(talk, {message: 'How?', import: talk.importId, place: ['checks'], ...more})
-const calls = (name: string, input: unknown): Answer => ({calls: [{name, input}]})
-const resultOf = ({events}: Awaited<ReturnType<typeof chat>>) => events.find(({event}) => event === 'tool_result')?.data.output
 
 test('an answer comes in parts, is kept with its price before it is done, and is told of', async t => {
   const {house, model} = t.context
@@ -53,7 +52,7 @@ test('the model looks at the modules and their fields', async t => {
   const answer = await ask(talk)
   t.is(answer.text, 'I see.')
   const [modules, fields] = answer.events.filter(({event}) => event === 'tool_result').map(({data}) => data.output)
-  t.deepEqual(modules.modules, [{module: 'People', label: 'People', enabled: true}])
+  t.deepEqual(modules.modules, [{module: 'People', label: 'People', enabled: false}])
   t.like(
     fields.fields.find(({field}: any) => field === 'City'),
     {label: 'City', type: 'text', description: 'Where they live'},
@@ -112,19 +111,26 @@ test('the context and what stands in it are shapes to an expression of the model
 test('a problem is explained by its kind, counts and what to do, with what may leave of its cells', async t => {
   const {house, model} = t.context
   const talk = await openImport(house)
-  const csv = `Last Name,Joined,City\n${['Berg,never,Ulm', 'Wolf,maybe,Bonn', ',2024-01-02,Ulm'].join('\n')}\n`
+  const csv = `Last Name,Joined,City\n${['Zwölfender,tomorrowish,Entenhausen', 'Quittenmus,perhapsly,Posemuckel', ',2024-01-02,Entenhausen'].join('\n')}\n`
   const fields = [
     {field: 'Last_Name', mode: 'column', source: 'Last Name'},
     {field: 'Joined', mode: 'column', source: 'Joined'},
   ]
-  const {path, source, problems} = await checkFile(talk, csv, {module: 'People', fields})
+  const {path, source, problems} = await checkFile({...talk, session: talk.token}, csv, {module: 'People', fields})
   t.true(problems.length >= 2)
   const importId = path.split('/').at(-1)!
   model.script(calls('explain_issue', {kind: 'invalid_value', module: null, field: null}), {text: 'Dates are missing.'})
   const place = ['issue', source.id, 'invalid_value', 'People', 'Joined']
   const answer = await chat(talk, {message: 'Why?', import: importId, place})
   const [problem] = resultOf(answer).problems
-  t.like(problem, {kind: 'invalid_value', module: 'People', field: 'Joined', column: 'Joined', rows: 2, values: ['never', 'maybe']})
+  t.like(problem, {
+    kind: 'invalid_value',
+    module: 'People',
+    field: 'Joined',
+    column: 'Joined',
+    rows: 2,
+    values: ['tomorrowish', 'perhapsly'],
+  })
   t.is(typeof problem.fix, 'string')
   t.is(resultOf(answer).run, null)
   const asked = JSON.parse(JSON.parse(model.journal[0]!.body).messages.at(-1).content)
@@ -134,38 +140,7 @@ test('a problem is explained by its kind, counts and what to do, with what may l
   model.script(calls('explain_issue', {kind: null, module: null, field: null}), {text: 'Still.'})
   const denied = await chat(talk, {message: 'Why?', import: importId, place})
   t.is(denied.done.samples, 'none')
-  t.notRegex(model.received(), /never|maybe|Berg|Wolf|Ulm/)
-})
-
-test('five steps are all there are, and a tool is told what is wrong with its arguments', async t => {
-  const {house, model} = t.context
-  const talk = await openImport(house)
-  model.faults.add({action: {type: 'toolLoop'}, times: Number.POSITIVE_INFINITY})
-  const answer = await ask(talk)
-  t.is(model.journal.length, 5)
-  t.is(answer.done.notes.length, 1)
-  t.true(answer.done.credits > 0)
-  t.like((await talk.turns()).turns[0], {answer: '', notes: answer.done.notes})
-  model.clear()
-  const odd: [string, unknown][] = [
-    ['get_schema', {module: 7}],
-    ['get_schema', 'nothing'],
-    ['get_schema', {module: '__proto__'}],
-    ['propose_mapping', {modules: Array.from({length: 50}, () => 'People')}],
-    ['test_expression', {expression: 'x'.repeat(5000)}],
-    ['test_expression', {expression: 'process.env', value: 'constructor'}],
-    ['explain_issue', {kind: {}}],
-    ['rm_rf', {path: '/'}],
-  ]
-  for (const [name, input] of odd) {
-    model.clear()
-    model.script(calls(name, input), {text: 'Sorry.'})
-    const {done, text, events} = await ask(talk)
-    t.is(text, 'Sorry.', `${name} ${JSON.stringify(input)}: ${JSON.stringify(events)}`)
-    t.is(done.notes.length, 0)
-    const told = JSON.stringify(events.find(({event}) => event === 'tool_result')?.data.output)
-    t.regex(told, /"error"|"compiles":false/, `${name} ${JSON.stringify(input)}`)
-  }
+  t.notRegex(model.received(), /tomorrowish|perhapsly|Zwölfender|Quittenmus|Entenhausen|Posemuckel/)
 })
 
 test('what the model asks for of another org is answered as what nobody has', async t => {
@@ -191,110 +166,27 @@ test('what the model asks for of another org is answered as what nobody has', as
     t.is(await told(name, input, id), await told(name, input, `${id.slice(0, 4)}01k9zzzzzzzzzzzzzzzzzzzzzz`), name)
 })
 
-const failures: [string, object, number, string][] = [
-  ['429', {type: 'status', status: 429, retryAfter: '7'}, 503, 'MODEL_UNAVAILABLE'],
-  ['a key it does not take', {type: 'status', status: 401}, 503, 'NOT_CONFIGURED'],
-  ['garbage', {type: 'garbage'}, 503, 'MODEL_UNAVAILABLE'],
-  ['a connection that is cut', {type: 'reset'}, 503, 'MODEL_UNAVAILABLE'],
-]
-for (const [what, action, status, code] of failures)
-  test(`${what}: refused as everywhere, and it costs nothing`, async t => {
-    const {house, model} = t.context
-    const talk = await openImport(house)
-    model.faults.add({action: action as never})
-    const answer = await ask(talk)
-    t.deepEqual([answer.status, answer.body.code], [status, code], answer.text)
-    if (what === '429') t.is(answer.headers.get('retry-after'), '7')
-    const {requests, failed, credits, balance} = await usageOf(talk, 'chat')
-    t.deepEqual([requests, failed, credits, balance.reserved], [1, 1, 0, 0])
-    t.deepEqual((await talk.turns()).turns, [])
-  })
-
-test('half an answer ends with an error, is not kept and costs nothing', async t => {
+test('the other provider’s wire says the same', async t => {
   const {house, model} = t.context
-  const talk = await openImport(house)
-  model.script({text: 'An answer of several words that breaks off somewhere in the middle of it.'})
-  model.faults.add({action: {type: 'half'}})
-  const answer = await ask(talk)
-  t.is(answer.status, 200)
-  t.true(answer.text.length > 0)
-  t.deepEqual([answer.events.at(-1)!.event, answer.events.at(-1)!.data.code], ['error', 'MODEL_UNAVAILABLE'])
-  const {credits, balance} = await usageOf(talk, 'chat')
-  t.deepEqual([credits, balance.reserved, (await talk.turns()).turns], [0, 0, []])
-})
-
-test('without credits nothing is asked, and what is left is told', async t => {
-  const {house, model} = t.context
-  const talk = await openImport(house, {credits: 3})
-  const {status, body} = await ask(talk)
-  t.deepEqual([status, body.code, body.balance.available], [402, 'CREDITS_EXHAUSTED', 3])
-  t.is(model.journal.length, 0)
-})
-
-/** Begins a question and goes away once the first words are there. */
-const leave = async (url: string, token: string, body: object) => {
-  const going = new AbortController()
-  const headers = {authorization: `Bearer ${token}`, 'content-type': 'application/json'}
-  const response = await fetch(`${url}/ai/chat`, {method: 'POST', headers, body: JSON.stringify(body), signal: going.signal})
-  const reader = response.body!.getReader()
-  const {value} = await reader.read()
-  going.abort()
-  await reader.read().catch(() => {})
-  return {status: response.status, words: wordsOf(readEvents(new TextDecoder().decode(value)))}
-}
-
-test('two hundred who go away at once leave nothing set aside, no turn, and no connection at the model', async t => {
-  const {house, model} = t.context
-  const talk = await openImport(house)
-  model.always(() => ({text: 'Words that would go on for a long while if anybody listened. '.repeat(10)}))
-  model.faults.add({action: {type: 'stall'}, times: Number.POSITIVE_INFINITY})
-  const body = {message: 'How?', import: talk.importId, place: ['run']}
-  const left = await Promise.all(Array.from({length: 200}, () => leave(house.url, talk.token, body)))
-  t.deepEqual(
-    left.filter(({status, words}) => status !== 200 || words.length === 0),
-    [],
-  )
-  await until(
-    () => sumUp(house.db, talk.org),
-    ({open}) => open === 0,
-  )
-  await until(
-    () => model.journal.filter(({gone}) => gone).length,
-    gone => gone === 200,
-  )
-  const {account, entries, grants, holds} = await sumUp(house.db, talk.org)
-  t.deepEqual([entries, grants, holds], [account, account, 0])
-  const {requests, failed, credits, outputTokens} = await usageOf(talk, 'chat')
-  t.deepEqual([requests, failed], [200, 200])
-  t.true(credits >= 200 && outputTokens > 0, 'what had come by then is paid for: the provider charges for it')
-  t.deepEqual((await talk.turns()).turns, [])
-})
-
-test('a reader that does not read holds the model up, not our memory', async t => {
-  const {house, model} = t.context
-  const talk = await openImport(house)
-  const long = `${'word '.repeat(100)}\n`.repeat(2_000)
-  model.script({text: long})
-  const headers = {authorization: `Bearer ${talk.token}`, 'content-type': 'application/json'}
-  const response = await fetch(`${house.url}/ai/chat`, {method: 'POST', headers, body: JSON.stringify({message: 'All?'})})
-  const text = await response.text()
-  const events = readEvents(text)
-  t.is(wordsOf(events).trim(), long.trim())
-  t.is(events.at(-1)!.event, 'done')
-})
-
-test('what is said of a question stays the same by the other provider’s wire', async t => {
-  const {house, model} = t.context
+  const api = await listen({...house.tools, model: openModel(readModel(house, model, 'anthropic'))})
+  t.teardown(api.drain)
   const seen: Question[] = []
-  model.always(question => {
+  const say = (answer: Answer) => (question: Question) => {
     seen.push(question)
-    return {text: 'Yes.'}
-  })
-  const talk = await openImport(house)
-  await ask(talk, {message: 'First'})
-  await ask(talk, {message: 'Second'})
+    return answer
+  }
+  const talk = {...(await openImport(house)), call: null as unknown as Talk['call']}
+  talk.call = openCalls(api.url)(talk.token)
+  model.script(say(calls('get_schema', {module: null})), say({text: 'Yes.'}), say({text: 'No.'}))
+  const first = await ask(talk, {message: 'First'})
+  t.deepEqual([first.text, resultOf(first).modules.length], ['Yes.', 1])
+  t.is((await ask(talk, {message: 'Second'})).text, 'No.')
   t.deepEqual(
-    seen[1]!.messages.filter(({role}) => role !== 'system').map(({role, text}) => [role, text.slice(0, 30)]),
+    seen.map(({wire}) => wire),
+    ['anthropic', 'anthropic', 'anthropic'],
+  )
+  t.deepEqual(
+    seen[2]!.messages.map(({role, text}) => [role, text.slice(0, 30)]),
     [
       ['user', 'First'],
       ['assistant', 'Yes.'],

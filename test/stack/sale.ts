@@ -33,6 +33,20 @@ export const openSale = async ({apiUrl, adminToken, payment}: Place): Promise<vo
     const {id} = await stripe.prices.create({product, currency, unit_amount: packs[key]})
     await staff.call('PATCH', `/billing/admin/packs/${key}/payment`, {body: {paymentProductId: product, paymentPriceId: id}})
   }
+  await openPortal(stripe)
+}
+
+/** The first configuration is the account's: card, invoices and cancelling, and no plan changes. */
+const openPortal = async (stripe: Stripe) => {
+  const {data} = await stripe.billingPortal.configurations.list({limit: 1})
+  if (data.length > 0) return
+  await stripe.billingPortal.configurations.create({
+    features: {
+      invoice_history: {enabled: true},
+      payment_method_update: {enabled: true},
+      subscription_cancel: {enabled: true, mode: 'at_period_end', proration_behavior: 'none'},
+    },
+  })
 }
 
 const nullIfMissing = (error: unknown) => {

@@ -1,6 +1,6 @@
 import type {Pool} from '../../../sql/database.ts'
 import type {Config} from '../../config.ts'
-import {type Asking, type Draft, keepTurn} from '../../conversations/keep.ts'
+import {keepTurn} from '../../conversations/keep.ts'
 import type {Target} from '../../conversations/turn.ts'
 import type {Balance} from '../../credits/balance.ts'
 import type {Log} from '../../log.ts'
@@ -16,7 +16,7 @@ import {chatTools} from './tools.ts'
 
 type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>; model: Model; log: Log}
 
-export type ChatQuestion = ChatAsked & {message: string; draft: Draft} & Pick<Asking, 'person' | 'via'>
+export type ChatQuestion = ChatAsked & {message: string}
 
 /** What a conversation says while it goes on. */
 export type Said = Exclude<Part, {type: 'done'}>
@@ -45,8 +45,9 @@ type Opened = {context: ChatContext; question: ChatQuestion}
 
 /** Credits are set aside, the model is listened to, and what it came to is settled in the transaction that keeps the turn. */
 const converse = async (tools: Tools, {context, question}: Opened, listening: Listening): Promise<ChatDone> => {
-  const {org, out} = context
+  const {org, out, asking, ground} = context
   const {signal} = listening
+  signal.throwIfAborted()
   const sent = out.text(question.message)
   const messages = messagesFor(context, sent)
   const known = chatTools(tools.db)
@@ -55,22 +56,15 @@ const converse = async (tools: Tools, {context, question}: Opened, listening: Li
     const heard = await listen(tools.model.converse({...asked, signal, spent}), listening)
     const value = {notes: heard.notes, samples: out.sent(), turn: null as ChatDone['turn']}
     const keep = async (tx: Parameters<typeof keepTurn>[0]) => {
-      const asking = askingOf({context, question})
-      if (asking)
-        value.turn = await keepTurn(tx, asking, {...said(question.message, sent, heard), samples: out.sent(), ground: context.ground})
+      const {answer, notes, targets} = heard
+      const said = {...{route: 'chat' as const, question: question.message, answer, notes, targets}, samples: value.samples, sent, ground}
+      if (asking) value.turn = await keepTurn(tx, asking, said)
     }
     return {value, usage: heard.usage, keep}
   })
   const {value, usage, credits, balance} = charged
   return {...value, usage, credits, balance}
 }
-
-const askingOf = ({context: {org, place, askedAt, import: found}, question: {person, via, draft}}: Opened): Asking | null =>
-  found && place ? {org, importId: found.id, place, askedAt, person, via, draft} : null
-
-const said = (question: string, sent: string, {answer, notes, targets}: Heard) => ({
-  ...{route: 'chat' as const, question, answer, notes, targets, sent},
-})
 
 type Heard = {answer: string; notes: string[]; targets: Target[]; usage: Usage}
 

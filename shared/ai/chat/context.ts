@@ -1,8 +1,8 @@
-import type {Db, Pool} from '../../../sql/database.ts'
+import type {Pool} from '../../../sql/database.ts'
 import type {Import} from '../../../sql/imports.ts'
 import {readAtOnce} from '../../../sql/registry.ts'
-import {findSource, type Source} from '../../../sql/sources.ts'
-import {findAsked, openAsking, type Placed} from '../../conversations/ask.ts'
+import {listSources, type Source} from '../../../sql/sources.ts'
+import {openAsking, type Placed} from '../../conversations/ask.ts'
 import {readGround} from '../../conversations/ground.ts'
 import type {Asking} from '../../conversations/keep.ts'
 import type {Place} from '../../conversations/place.ts'
@@ -40,7 +40,10 @@ export type ChatContext = {
   registry: Registry
   everything: Everything
   personal: Target[]
+  /** The columns that are asked about. */
   judged: Sampled[]
+  /** Those of each file of the import, by its id. */
+  files: ReadonlyMap<string, Sampled[]>
   /** Cells by column; of a file whose rows were not sent, values that occur in each column, side by side. */
   rows: readonly Record<string, string>[]
   out: Outflow
@@ -53,40 +56,48 @@ export type ChatContext = {
 /** Refuses what the org does not have: an import, a file of it, a connection, a module. */
 export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
   readAtOnce(db, async tx => {
-    const {org, place} = asked
-    const {found, source} = await findFile(tx, asked)
+    const {org, place, sourceId} = asked
+    const {found, asking} = await openAsking(tx, placedIn(asked))
+    const sources = found ? await listSources(tx, found.no) : []
+    const source = sources.find(({id}) => id === (sourceId ?? place?.source)) ?? null
+    if (sourceId !== null && !source) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
     const registry = await loadRegistry(tx, org)
     const everything = await findModules(tx, org, registry)
     const connectorId = asked.connectorId ?? found?.connectorId
     for (const name of asked.modules) chooseModule(everything, {name, connector: connectorId})
     const flows = (found?.flows ?? []) as Flow[]
     const personal = await readPersonalFields(tx, registry)
+    const files = judgeFiles(sources, columns => judge(columns, personal, flows))
     const {columns, rows} = asked.sample ?? sampleOf(source)
-    const judged = judge(columns, personal, flows)
-    const out = openOutflow(await readSamplePolicy(tx, org), judged)
-    const history = found && place ? await readReplay(tx, {org, importNo: found.no, place}, out.text) : []
+    const judged = asked.sample || !source ? judge(columns, personal, flows) : files.get(source.id)!
+    const out = openOutflow(await readSamplePolicy(tx, org), judged, [...files.values()].filter(one => one !== judged).flat())
     return {
-      ...{org, import: found, place, connectorId, registry, everything, personal, judged, rows, out, history},
+      ...{org, import: found, place, connectorId, registry, everything, personal, judged, files, rows, out, asking},
       modules: asked.modules.length > 0 ? [...asked.modules] : [...new Set(flows.map(({module}) => module))],
+      history: asking && found ? await readReplay(tx, {org, importNo: found.no, place: asking.place}, out.text) : [],
       ground: await readGround(tx, org),
-      asking: await openAsking(tx, placedIn(asked)),
     }
   })
 
-const findFile = async (tx: Db, {sourceId, ...asked}: ChatAsked): Promise<{found: Import | null; source: Source | null}> => {
-  const found = await findAsked(tx, asked)
-  const id = sourceId ?? asked.place?.source ?? null
-  const source = found && id !== null ? await findSource(tx, {importNo: found.no, id}) : null
-  if (found && id !== null && !source) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
-  return {found, source}
+const placedIn = ({org, person, via, importId, place, draft}: ChatAsked): Placed => ({org, person, via, importId, place, draft})
+
+/** Of files beyond this many columns nobody looks at each: all of it is personal. */
+const mostJudged = 1_000
+
+const judgeFiles = (sources: readonly Source[], judgeAll: (columns: Columns) => Sampled[]): Map<string, Sampled[]> => {
+  let left = mostJudged
+  const files = sources.map(source => {
+    const columns = columnsOf(source)
+    left -= columns.length
+    return [source.id, left >= 0 ? judgeAll(columns) : columns.map(column => ({...column, pii: true}))] as const
+  })
+  return new Map(files)
 }
 
-const mostSamples = 20
+const columnsOf = (source: Source | null) => (source?.evidence as SourceEvidence | undefined)?.columns ?? []
 
 const sampleOf = (source: Source | null) => {
-  const columns = ((source?.evidence as SourceEvidence | undefined)?.columns ?? []).map(({name, samples}) => ({
-    ...{name, samples: samples.slice(0, mostSamples)},
-  }))
+  const columns = columnsOf(source)
   const height = Math.max(0, ...columns.map(({samples}) => samples.length))
   const rows = Array.from({length: height}, (_, at) => Object.fromEntries(columns.map(({name, samples}) => [name, samples[at] ?? ''])))
   return {columns, rows}

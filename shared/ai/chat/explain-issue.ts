@@ -12,9 +12,10 @@ import {fieldTest} from './personal-fields.ts'
 import {chatTool, takeFitting} from './tool.ts'
 
 const mostLookedAt = 2_000
+const mostTold = 30
 const mostFailures = 20
-/** Of a run's log no more entries are counted. */
-const mostCounted = 20_000
+/** Of a run's log no more entries are looked at, the newest. */
+const mostEntries = 100_000
 const nowhere = 'Nothing of the kind was found'
 
 /** Counts, kinds and what to do. Of cells what may leave of them; the CRM's own words about records, which quote them, stay here. */
@@ -48,14 +49,13 @@ type Asked = {kind?: string | null | undefined; module?: string | null | undefin
 const isAsked = (problem: CheckProblem, {kind, module, field}: Asked) =>
   (!kind || problem.kind === kind) && (!module || problem.module === module) && (!field || problem.field === field)
 
-/** Its cells are its column's, and as personal as that; of a column that is not of the file, nobody knows. Messages quote cells, of any column. */
-const tellProblems = ({judged, personal, out}: ChatContext, problems: readonly CheckProblem[]) => {
+/** Its cells are its column's, and as personal as that; of a column that is in no file, nobody knows. Messages quote cells, of any column. */
+const tellProblems = ({files, personal, out}: ChatContext, problems: readonly CheckProblem[]) => {
   const isPersonal = fieldTest(personal)
-  const first = problems.slice(0, 30)
-  const known = first.map(({column, module, field, samples}) => {
-    const at = judged.findIndex(({name}) => name === column)
-    const pii = isPersonal(module, field) || at < 0 || judged[at]!.pii || out.columns[at]!.personal
-    return {name: column ?? '', samples, pii}
+  const first = problems.slice(0, mostTold)
+  const known = first.map(({source, column, module, field, samples}) => {
+    const own = files.get(source ?? '')?.find(({name}) => name === column)
+    return {name: column ?? '', samples: [...samples], pii: own?.pii !== false || isPersonal(module, field)}
   })
   const masked = out.sample(known)
   return first.map(({severity, kind, module, field, count, fix}, at) => {
@@ -71,10 +71,10 @@ const tellRun = async (db: Pool, importNo: number, {module}: Asked) => {
   const [run] = await listRuns(db, {importNo, limit: 1})
   if (!run) return null
   const read = await readRun(db, run)
-  const {state, outcome, counts} = describeRun({run, importId: null, ...read})
-  const failures = await countFailures(db, {run: run.no, most: mostCounted, limit: mostFailures})
+  const {state, outcome, counts, stop} = describeRun({run, importId: null, ...read})
+  const failures = await countFailures(db, {run: run.no, most: mostEntries, limit: mostFailures})
   const told = failures.map(({module: no, outcome: what, code, count}) => ({
     ...{module: read.names.modules.find(one => one.no === no)?.apiName ?? null, outcome: what, code, count},
   }))
-  return {state, outcome, counts, failures: told.filter(one => !module || one.module === module)}
+  return {state, outcome, counts, stop: stop?.message ?? null, failures: told.filter(one => !module || one.module === module)}
 }

@@ -1,5 +1,5 @@
 import type {AiSamplePolicy} from '../../registry/settings.ts'
-import {maskSamples, maskText, type Outgoing, type Sampled, type Sent} from '../outgoing.ts'
+import {maskSamples, maskText, type Outgoing, type Sampled, type Sent, sentOf} from '../outgoing.ts'
 
 /** The one way out of a conversation: what is asked, what tools answer and what was said before goes through it. */
 export type Outflow = {
@@ -17,25 +17,26 @@ export type Outflow = {
 
 const TELLING: Sent[] = ['none', 'masked', 'values', 'allow']
 
-export const openOutflow = (policy: AiSamplePolicy, judged: readonly Sampled[]): Outflow => {
-  const given = maskSamples(policy, judged)
-  let sent = given.samples
-  const text = (words: string) => maskText(words, judged, policy)
+/** `beside`: columns nothing is said of, and whose personal values are struck out of everything as those of `judged` are. */
+export const openOutflow = (policy: AiSamplePolicy, judged: readonly Sampled[], beside: readonly Sampled[] = []): Outflow => {
+  const known = [...judged, ...beside]
+  const own = maskSamples(policy, known).columns.slice(0, judged.length)
+  let sent = sentOf(policy, own)
+  const text = (words: string) => maskText(words, known, policy)
   const value = (whole: unknown): unknown => {
     const parts = new Set<string>()
     gather(whole, parts)
     const together = [...parts].join('\n').normalize('NFC')
     // Nearly always there is nothing to strike, and to see that of all at once is as quick as of one.
-    return text(together) === together ? whole : replace(whole, text)
+    return text(together) === together ? whole : replace(whole, {text, value})
   }
   const sample = (columns: readonly Sampled[]) => {
-    // Beside those of the file, so that personal values of one are struck out of the other.
-    const masked = maskSamples(policy, [...judged, ...columns])
-    const own = maskSamples(policy, columns).samples
-    if (TELLING.indexOf(own) > TELLING.indexOf(sent)) sent = own
-    return masked.columns.slice(judged.length)
+    const masked = maskSamples(policy, [...columns, ...known]).columns.slice(0, columns.length)
+    const told = sentOf(policy, masked)
+    if (TELLING.indexOf(told) > TELLING.indexOf(sent)) sent = told
+    return masked
   }
-  return {policy, columns: given.columns, text, value, sample, sent: () => sent}
+  return {policy, columns: own, text, value, sample, sent: () => sent}
 }
 
 const gather = (value: unknown, into: Set<string>): void => {
@@ -48,11 +49,11 @@ const gather = (value: unknown, into: Set<string>): void => {
     }
 }
 
-const replace = (value: unknown, by: (text: string) => string): unknown => {
-  if (typeof value === 'string') return by(value)
+const replace = (whole: unknown, {text, value}: Pick<Outflow, 'text' | 'value'>): unknown => {
+  if (typeof whole === 'string') return text(whole)
   // A long number stands for somebody as its digits do.
-  if (typeof value === 'number') return by(String(value)) === String(value) ? value : by(String(value))
-  if (Array.isArray(value)) return value.map(part => replace(part, by))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [by(name), replace(part, by)]))
+  if (typeof whole === 'number') return text(String(whole)) === String(whole) ? whole : text(String(whole))
+  if (Array.isArray(whole)) return whole.map(value)
+  if (typeof whole !== 'object' || whole === null) return whole
+  return Object.fromEntries(Object.entries(whole).map(([name, part]) => [text(name), value(part)]))
 }

@@ -1,0 +1,112 @@
+import anyTest, {type TestFn} from 'ava'
+import {type ApiProcess, startApiProcess} from '../api-process.ts'
+import {canary, traces} from '../canaries.ts'
+import {checkFile} from '../checking.ts'
+import {openCalls} from '../client.ts'
+import {ok} from '../importing.ts'
+import {modelEnvironment} from '../simulators/model.ts'
+import {chat, openImport, openTalking, type Talking} from '../talking.ts'
+
+/** Nothing of a personal cell in any byte a conversation sends, nor in the log of a process that logs all it can: policy × question, tools, replay. */
+type Here = Talking & {api: ApiProcess}
+const test = anyTest.serial as TestFn<Here>
+test.before(async t => {
+  const {house, model} = await openTalking(t, {workers: ['checks']})
+  const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
+  const own = {NODE_ENV: 'test', LOG_LEVEL: 'trace', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR}
+  Object.assign(t.context, {house, model, api: await startApiProcess({...own, ...modelEnvironment(model)})})
+})
+test.after.always(t => t.context.api?.signal('SIGKILL'))
+
+let last = 5_000
+
+/** As many rows as the service keeps samples of. Annotated, mapped to what is annotated, looking so, and the same again where nobody would look for it. */
+const makeFile = () => {
+  const secrets: string[] = []
+  const tell = () => {
+    secrets.push(canary(++last))
+    return secrets.at(-1)!
+  }
+  const header = ['Last Name', 'Secret Code', 'Joined', 'Qq', 'Ww', 'Phone number', 'Odd', 'Via', 'Vvx', 'Hue']
+  const rows = Array.from({length: 5}, (_, at) => {
+    const name = tell()
+    const looking = [`${tell()}@example.org`, `+49 170 ${1_000_000 + at} ${tell()}`]
+    return [name, tell(), tell(), ...looking, tell(), tell(), tell(), `see ${name.toUpperCase()}`, `plain${at}`]
+  })
+  return {secrets, csv: `${[header, ...rows].map(row => row.join(',')).join('\n')}\n`}
+}
+
+const pii = ['Last_Name', 'Secret_Code', 'Joined', 'Phone']
+const fields = [
+  {field: 'Last_Name', mode: 'column', source: 'Last Name'},
+  {field: 'Joined', mode: 'column', source: 'Joined'},
+  {field: 'Secret_Code', mode: 'column', source: 'Odd'},
+  {field: 'Phone', mode: 'expression', transform: 'row["Via"]'},
+  {field: 'Favourite_Color', mode: 'column', source: 'Hue'},
+]
+
+const expressions = [
+  'row["Last Name"] + row["Odd"].toUpperCase()',
+  'row["Secret Code"].split("").reverse().join("")',
+  'Array.from(row["Phone number"], one => one.charCodeAt(0).toString(16)).join("")',
+  'JSON.parse(row["Via"])',
+  'row["Vvx"] + row["Qq"] + row["Ww"] + row["Joined"]',
+  'row["Hue"]',
+]
+const everyTool = {
+  calls: [
+    {name: 'get_schema', input: {module: null}},
+    {name: 'get_schema', input: {module: 'People'}},
+    {name: 'propose_mapping', input: {modules: ['People']}},
+    {name: 'explain_issue', input: {kind: null, module: null, field: null}},
+    ...expressions.map(expression => ({name: 'test_expression', input: {expression, value: null, module: 'People', field: 'Joined'}})),
+  ],
+}
+
+for (const policy of ['allow', 'masked', 'deny'] as const)
+  test(`${policy}: no trace of any personal cell leaves by a question, its tools or what was said before, and what may leave does`, async t => {
+    const {house, model, api} = t.context
+    const talk = await openImport(house, {policy, pii})
+    const [one, other] = [makeFile(), makeFile()]
+    const {path, source, problems} = await checkFile({...talk, session: talk.token}, one.csv, {module: 'People', fields})
+    t.true(
+      problems.some(({samples}: {samples: string[]}) => samples.length > 0),
+      'there are cells to be told of',
+    )
+    await ok(talk.call('POST', `${path}/sources?name=other.csv`, other.csv, {'content-type': 'text/csv'}), 201)
+    const secrets = [...one.secrets, ...other.secrets]
+    const call = openCalls(api.url)(talk.token)
+    const importId = path.split('/').at(-1)!
+    const quoted = `${secrets.join(' ')}, ${secrets[7]!.toUpperCase()} and ${secrets[3]}@example.org`
+    model.clear()
+    for (const place of [['source', source.id], ['issue', source.id, 'invalid_value', 'People', secrets[0]!], ['checks'], ['run']]) {
+      // The second time with what was said the first time, the values among it: a person may have told the model of them.
+      for (let time = 0; time < 2; time++) {
+        model.script(everyTool, {text: `There are ${quoted} in it.`})
+        const {done, text} = await chat({call}, {message: `Why are ${quoted} refused?`, import: importId, place})
+        t.truthy(done, text)
+        t.true(text.includes(secrets[7]!), 'who asks is told what the model said')
+      }
+      for (const action of [{type: 'status', status: 429, echo: true}, {type: 'garbage'}, {type: 'half'}] as const) {
+        model.faults.add({action})
+        t.is((await chat({call}, {message: quoted, import: importId, place})).done, null)
+      }
+    }
+    const sent = model.received()
+    t.true(model.journal.length >= 28)
+    t.true(
+      /There are/.test(
+        JSON.parse(model.journal.at(-1)!.body)
+          .messages.map((one: any) => one.content)
+          .join(),
+      ),
+      'answers were sent again',
+    )
+    t.is(/plain3/.test(sent), policy !== 'deny', 'what is nobody’s is told by the policy')
+    const log = api.output()
+    for (const secret of secrets) {
+      if (traces(secret, sent).length > 0) t.fail(`${secret} left under ${policy}: ${traces(secret, sent)}`)
+      if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
+    }
+    t.true(log.includes('the model: '), 'the log was there to look into')
+  })
