@@ -13,7 +13,8 @@ export type RateLimits = {
 
 const windowSeconds = 60
 const guestShare = 1_000
-const OF_GUESTS = ['/oauth/authorize', '/oauth/register']
+/** However it is written: the router takes any case, and a slash at the end. */
+const ofGuests = /^\/oauth\/(authorize|register)\/*$/i
 
 /**
  * How many requests a minute one address and one bearer may make of this process; 0 sets no limit. Counted in memory: with several
@@ -46,6 +47,6 @@ export const limitAddresses =
   (limits: RateLimits): Middleware =>
   async (ctx, next) => {
     if (ctx.path !== '/health') await limits.address(ctx.ip)
-    if (OF_GUESTS.includes(ctx.path)) await limits.guest(ctx.ip)
+    if (ofGuests.test(ctx.path)) await limits.guest(ctx.ip)
     await next()
   }

@@ -19,6 +19,8 @@ export type FaultPoint =
   | 'after_payment_answer'
   | 'between_payment_calls'
   | 'before_billing_release'
+  | 'before_topup'
+  | 'after_topup'
 
 type Strike = (signal: NodeJS.Signals) => void
 let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals; strike: Strike} | null = null

@@ -66,15 +66,19 @@ export const keepCustomer = (db: Db, {org, customer, email}: {org: string; custo
 
 /** Before there is a customer: the address it will be made with, whoever asks first and however often. */
 export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: string}) =>
-  db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string()}))`
+  db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string(), seq: z.number()}))`
     update billing_accounts set customer_email = coalesce(customer_email, ${email}) where org_id = ${org}
-    returning customer_id as customer, customer_email as email`)
+    returning customer_id as customer, customer_email as email, checkout_seq as seq`)
+
+/** There is no customer with it, and there will be none. */
+export const forgetBillingEmail = (db: Db, org: string) =>
+  db.query(sql.type(Empty)`update billing_accounts set customer_email = null where org_id = ${org} and customer_id is null`)
 
 export const setCustomerEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = ${email} where org_id = ${org}`)
 
-/** The provider has it no more. */
+/** The provider has it no more, nor any page of it. The number is taken, as for a Checkout: what is asked for next is not asked for again. */
 export const dropCustomer = (tx: Tx, org: string) =>
-  tx.query(
-    sql.type(Empty)`update billing_accounts set customer_id = null, customer_email = null, plan_checkout = null where org_id = ${org}`,
-  )
+  tx.query(sql.type(Empty)`
+    update billing_accounts set customer_id = null, customer_email = null, plan_checkout = null, checkout_seq = checkout_seq + 1
+    where org_id = ${org}`)

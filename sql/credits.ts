@@ -48,6 +48,14 @@ export const insertGrant = async (tx: Tx, {org, ref, pool, credits, basis, expir
   return rowCount === 1
 }
 
+/** Makes of a plan's grant what it would have been at a lower level; answers how much less is left of it. What is held or spent stays. */
+export const lowerGrant = async (tx: Tx, {org, ref, credits}: {org: string; ref: string; credits: number}): Promise<number> =>
+  (await tx.maybeOneFirst(sql.type(z.object({less: z.number()}))`
+    with was as (select remaining from credit_grants where org_id = ${org} and ref = ${ref})
+    update credit_grants g set credits = greatest(${credits}, g.held, 1), basis = ${credits},
+      remaining = greatest(g.held, g.remaining - (g.credits - ${credits}))
+    from was where org_id = ${org} and ref = ${ref} and g.credits > ${credits} returning was.remaining - g.remaining as less`)) ?? 0
+
 export const hasGrant = (tx: Tx, {org, ref}: {org: string; ref: string}) =>
   tx.exists(sql.type(Empty)`select from credit_grants where org_id = ${org} and ref = ${ref}`)
 

@@ -13,20 +13,25 @@ export type OAuthClient = z.output<typeof Client>
 
 const columns = sql.fragment`id, kind, name, redirect_uris as "redirectUris", created_at as "createdAt"`
 
-type Said = {id: string; name: string; redirectUris: string[]}
+type Said = Pick<OAuthClient, 'id' | 'kind' | 'name' | 'redirectUris'>
 
-/** Null where as many are registered already that nobody has let in: whoever registers by the thousand is turned away, not the house filled. */
-export const insertClient = (db: Db, {id, name, redirectUris}: Said, {mostUnused}: {mostUnused: number}) =>
+/**
+ * Keeps what a client says of itself, or says now. Of those that nobody has let in `mostUnused` are kept: for one more the oldest goes that no
+ * visit waits for, so that whoever registers by the thousand fills nothing and keeps nobody out. Null where all of them are waited for.
+ */
+export const keepClient = (db: Db, {id, kind, name, redirectUris}: Said, {mostUnused}: {mostUnused: number}) =>
   db.maybeOne(sql.type(Client)`
+    with brim as (
+      select count(*) >= ${mostUnused} as reached from (select from oauth_clients where used_at is null limit ${mostUnused}) u),
+    gone as (
+      delete from oauth_clients where id in (
+        select id from oauth_clients c
+        where used_at is null and id <> ${id} and (select reached from brim)
+          and not exists (select from oauth_requests r where r.client_id = c.id and r.expires_at > lading_now())
+        order by created_at limit 1 for update skip locked)
+      returning id)
     insert into oauth_clients (id, kind, name, redirect_uris)
-    select ${id}, 'registered', ${name}, ${sql.array(redirectUris, 'text')}
-    where (select count(*) from (select from oauth_clients where used_at is null and kind = 'registered' limit ${mostUnused}) u) < ${mostUnused}
-    returning ${columns}`)
-
-/** What a document says now. */
-export const keepDocumentClient = (db: Db, {id, name, redirectUris}: Said) =>
-  db.one(sql.type(Client)`
-    insert into oauth_clients (id, kind, name, redirect_uris) values (${id}, 'document', ${name}, ${sql.array(redirectUris, 'text')})
+    select ${id}, ${kind}, ${name}, ${sql.array(redirectUris, 'text')} where not (select reached from brim) or exists (select from gone)
     on conflict (id) do update set name = excluded.name, redirect_uris = excluded.redirect_uris, read_at = lading_now()
     returning ${columns}`)
 

@@ -25,22 +25,23 @@ const Refresh = z.object({
   grant: z.string(),
   clientId: z.string(),
   expired: z.boolean(),
-  used: z.boolean(),
+  reused: z.boolean(),
   revoked: z.boolean(),
   banned: z.boolean(),
 })
 
-/** A refresh token and how its grant stands; both are held to the end of the transaction. */
-export const lockRefresh = (tx: Tx, hash: Buffer) =>
+/** A refresh token and how its grant stands; both are held to the end of the transaction. `reused`: it was used more than `graceSeconds` ago. */
+export const lockRefresh = (tx: Tx, hash: Buffer, {graceSeconds}: {graceSeconds: number}) =>
   tx.maybeOne(sql.type(Refresh)`
-    select g.id as grant, g.client_id as "clientId", t.expires_at <= lading_now() as expired, t.used_at is not null as used,
-      g.revoked_at is not null as revoked, p.banned_at is not null as banned
+    select g.id as grant, g.client_id as "clientId", t.expires_at <= lading_now() as expired,
+      coalesce(t.used_at <= lading_now() - make_interval(secs => ${graceSeconds}), false) as reused, g.revoked_at is not null as revoked, p.banned_at is not null as banned
     from oauth_tokens t join oauth_grants g on g.id = t.grant_id join people p on p.id = g.person_id
     where t.hash = ${sql.binary(hash)} and t.kind = 'refresh'
     for update of t, g`)
 
+/** Twice keeps the first time. */
 export const useRefresh = (tx: Tx, hash: Buffer) =>
-  tx.query(sql.type(Empty)`update oauth_tokens set used_at = lading_now() where hash = ${sql.binary(hash)}`)
+  tx.query(sql.type(Empty)`update oauth_tokens set used_at = coalesce(used_at, lading_now()) where hash = ${sql.binary(hash)}`)
 
 /** The grant of a token of either kind. */
 export const findGrantOf = (db: Db, hash: Buffer) =>

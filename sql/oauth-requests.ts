@@ -25,23 +25,23 @@ export type NewOAuthRequest = {
   minutes: number
 }
 
-/** Whoever signed in with this browser for another client a moment ago, in the minutes a sign-in counts, need not again. */
 export const insertRequest = (db: Db, {id, client, redirectUri, clientState, challenge, browserHash, minutes}: NewOAuthRequest) =>
-  db.one(sql.type(z.object({id: z.string(), person: z.string().nullable(), expiresAt: z.string()}))`
-    insert into oauth_requests (id, client_id, redirect_uri, client_state, challenge, browser_hash, expires_at, person_id, org_id, signed_in_at)
-    select ${id}, ${client}, ${redirectUri}, ${clientState}, ${challenge}, ${sql.binary(browserHash)},
-      lading_now() + make_interval(mins => ${minutes}), r.person_id, r.org_id, r.signed_in_at
-    from (select) one left join lateral (
-      select person_id, org_id, signed_in_at from oauth_requests
-      where browser_hash = ${sql.binary(browserHash)} and signed_in_at > lading_now() - make_interval(mins => ${minutes})
-      order by signed_in_at desc limit 1) r on true
-    returning id, person_id as person, expires_at as "expiresAt"`)
+  db.query(sql.type(Empty)`
+    insert into oauth_requests (id, client_id, redirect_uri, client_state, challenge, browser_hash, expires_at)
+    values (${id}, ${client}, ${redirectUri}, ${clientState}, ${challenge}, ${sql.binary(browserHash)},
+      lading_now() + make_interval(mins => ${minutes}))`)
 
-/** `org`: where they signed in to, which the page offers first. Null where the request is over. */
+/**
+ * `org`: where they signed in to, which the page offers first. Null where the request is over. What somebody else left undecided in this
+ * browser is over with it: whoever goes back finds nobody's page but their own.
+ */
 export const signInRequest = (db: Db, {id, person, org}: {id: string; person: string; org: string | null}) =>
   db.maybeOne(sql.type(z.object({id: z.string(), expiresAt: z.string()}))`
+    with left_behind as (
+      update oauth_requests set decided_at = lading_now()
+      where browser_hash = (select browser_hash from oauth_requests where id = ${id}) and person_id <> ${person} and decided_at is null)
     update oauth_requests set person_id = ${person}, org_id = ${org}, signed_in_at = lading_now()
-    where id = ${id} and decided_at is null and expires_at > lading_now()
+    where id = ${id} and person_id is null and decided_at is null and expires_at > lading_now()
     returning id, expires_at as "expiresAt"`)
 
 type OfBrowser = {id: string; browserHash: Buffer}

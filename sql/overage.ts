@@ -25,14 +25,12 @@ const Report = z.object({
   price: z.string().nullable(),
   rows: z.number(),
   at: z.string(),
-  ageHours: z.number(),
   /** Since it was first told; null where it was not. */
   triedHours: z.number().nullable(),
 })
 export type Report = z.output<typeof Report>
 
 const report = sql.fragment`identifier, r.org_id as org, customer_id as customer, p.payment_price_overage_id as price, rows, at,
-  (extract(epoch from lading_now() - at) / 3600)::float8 as "ageHours",
   (extract(epoch from lading_now() - first_tried_at) / 3600)::float8 as "triedHours"`
 const tables = sql.fragment`overage_reports r join billing_accounts using (org_id) left join subscriptions s using (org_id)
   left join plan_versions p on p.id = s.plan_version_id`
@@ -44,13 +42,24 @@ export const listUnsent = (db: Db, limit: number) =>
     where sent_at is null and customer_id is not null and at + attempts * attempts * interval '10 seconds' <= lading_now()
     order by attempts, at, identifier limit ${limit}`)
 
-/** Written before the provider is told: it may have been, from here on. */
-export const countAttempt = (db: Db, identifier: string) =>
-  db.query(
-    sql.type(
-      Empty,
-    )`update overage_reports set attempts = attempts + 1, first_tried_at = coalesce(first_tried_at, lading_now()) where identifier = ${identifier}`,
-  )
+/**
+ * Written before the provider is told: it may have been, from here on. Answers what moment it is told for; null for one that has arrived meanwhile.
+ * The first time, and again `hours` later where it is known not to have arrived, one that is late is told for now: the bill of its own time may be
+ * closed, and what is counted for that is billed by nobody.
+ */
+export const beginReport = (db: Db, {identifier, hours}: {identifier: string; hours: number}) =>
+  db.maybeOneFirst(sql.type(z.object({at: z.string()}))`
+    update overage_reports r set attempts = case when is_new then 1 else attempts + 1 end,
+      first_tried_at = case when is_new then lading_now() else first_tried_at end,
+      at = case when is_new and at < lading_now() - interval '30 minutes' then lading_now() else at end
+    from (
+      select identifier as same, coalesce(first_tried_at <= lading_now() - make_interval(hours => ${hours}), true) as is_new
+      from overage_reports where identifier = ${identifier} for no key update) as found
+    where identifier = same and sent_at is null returning at`)
+
+/** It was not told, and rests longer. */
+export const restReport = (db: Db, identifier: string) =>
+  db.query(sql.type(Empty)`update overage_reports set attempts = attempts + 1 where identifier = ${identifier}`)
 
 export const setSent = (db: Db, identifiers: readonly string[]) =>
   db.query(sql.type(Empty)`
@@ -62,7 +71,7 @@ const InMinute = z.object({identifier: z.string(), rows: z.number(), sent: z.boo
  * not confirmed, so that it is told again. */
 export const listOfMinute = (db: Db, {org, at, hours}: {org: string; at: string; hours: number}) =>
   db.any(sql.type(InMinute)`
-    select identifier, rows, sent_at is not null as sent, attempts > 0 as tried,
+    select identifier, rows, sent_at is not null as sent, first_tried_at is not null as tried,
       coalesce(case when sent_at is null then first_tried_at > lading_now() - make_interval(hours => ${hours})
         else sent_at > lading_now() - interval '1 hour' end, false) as fresh
     from overage_reports
@@ -77,6 +86,7 @@ const Total = z.object({
   to: z.string(),
   rows: z.number(),
 })
+export type Total = z.output<typeof Total>
 
 /** What was reported of each org, by whole days (UTC), from so many days ago up to this day's beginning. All of it has been confirmed. */
 export const listReported = (db: Db, {days, after, limit}: {days: number; after: string; limit: number}) =>

@@ -90,12 +90,15 @@ export const beginAttempt = (tx: Tx, {id, month: of, params}: {id: string; month
 export const setMonth = (tx: Tx, {id, month: of}: {id: string; month: string}) =>
   tx.maybeOne(sql.type(Attempt)`update topup_attempts set month = ${of} where id = ${id} and state = 'unknown' returning ${attempt}`)
 
-type Ended = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null}
+type Ended = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: string | null; paidIn?: string | null}
 
-/** Answers whether it had not ended so before. What was charged counts, whatever it was taken for. */
-export const endAttempt = async (tx: Tx, {id, state, intent = null}: Ended) => {
+/**
+ * Answers whether it had not ended so before. What was charged counts, whatever it was taken for, and in the month it was charged in by the
+ * provider's clock where that is a later one.
+ */
+export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: Ended) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
-    update topup_attempts set state = ${state}, intent_id = coalesce(${intent}, intent_id), settled_at = lading_now()
+    update topup_attempts set state = ${state}, intent_id = coalesce(${intent}, intent_id), month = greatest(month, ${paidIn}), settled_at = lading_now()
     where id = ${id} and (state in ('pending', 'unknown') or (${state} = 'succeeded' and state <> 'succeeded'))`)
   return rowCount === 1
 }

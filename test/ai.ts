@@ -50,7 +50,7 @@ export const openHome = async (house: World, {credits, policy, pii = []}: {credi
   return home
 }
 
-const putOnCredits = ({db}: World, org: string, credits: number) =>
+export const putOnCredits = ({db}: World, org: string, credits: number) =>
   db.query(sql.unsafe`
     with made as (
       insert into plan_versions (id, key, version, name, rank, features, limits)

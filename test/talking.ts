@@ -1,4 +1,7 @@
 import type {ExecutionContext} from 'ava'
+import {type Asking, keepTurn, type Said} from '../shared/conversations/keep.ts'
+import {readPlaceKey} from '../shared/conversations/place.ts'
+import {readAskedAt} from '../sql/conversations.ts'
 import {type Home, openHome} from './ai.ts'
 import {ok} from './importing.ts'
 import type {Answer} from './simulators/model/answers.ts'
@@ -79,3 +82,40 @@ export const addImport = async ({call, org, connector}: Pick<Home, 'call' | 'org
 export type Talk = Awaited<ReturnType<typeof openImport>>
 
 const usualCsv = 'Last Name,Favourite Color,City\nBerg,teal,Ulm\nWolf,pink,Bonn\n'
+
+/** What there is to say of a turn that nobody was asked for. */
+const plain: Said = {
+  ...{route: 'chat', question: 'Why?', answer: 'Because', notes: [], targets: [], samples: 'none', sent: 'Why?', ground: 'none'},
+}
+
+/** A turn as it is kept once a model has answered. `seconds`: how long ago it was asked. */
+export const keep = async (
+  {db}: World,
+  {org, importId, person}: Pick<Talk, 'org' | 'importId' | 'person'>,
+  place: unknown[],
+  more: Partial<Said> = {},
+  seconds = 0,
+  via: Asking['via'] = 'session',
+) => {
+  const asking = {
+    ...{org, importId, person, via, place: readPlaceKey(JSON.stringify(place))},
+    askedAt: new Date(Date.parse(await readAskedAt(db)) - seconds * 1000).toISOString(),
+    draft: {draft: false, draftId: null, draftScope: null},
+  }
+  return db.transaction(tx => keepTurn(tx, asking, {...plain, ...more}))
+}
+
+/** The key of a place. */
+export const key = (...parts: string[]) => JSON.stringify(parts)
+
+/** Every turn, page by page. */
+export const walk = async (talk: Talk, query: Record<string, string> = {}, between: () => Promise<unknown> = async () => {}) => {
+  const found: any[] = []
+  for (let cursor: string | null = null, first = true; first || cursor !== null; first = false) {
+    const page = await talk.turns({...query, ...(cursor !== null && {cursor})})
+    found.push(...page.turns)
+    cursor = page.nextCursor
+    await between()
+  }
+  return found
+}

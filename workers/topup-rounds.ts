@@ -23,10 +23,10 @@ export default rounds({
 
 let comparedAt = 0
 
-/** Once a day in each process: what is done twice is done once. */
+/** Once a day in each process, also where it fails: what is done twice is done once, and each looks back further than a day. */
 const compareDaily = async (tools: Tools) => {
   if (Date.now() - comparedAt < dayMs) return
+  comparedAt = Date.now()
   await alignOverage(tools, {most: perDay})
   await reconcileOverage(tools, {most: perDay})
-  comparedAt = Date.now()
 }

@@ -24,13 +24,11 @@ export const guardMcp = (config: Place, headers: IncomingHttpHeaders): void => {
 export const challengeOf = (config: Pick<Config, 'PUBLIC_URL'>): string =>
   `Bearer error="invalid_token", scope="${scope}", resource_metadata="${resourceMetadataOf(config)}"`
 
-/** A proxy of ours may ask under a name of its own, and says which one it was asked under. */
-const hostOf = ({TRUSTED_PROXIES}: Pick<Config, 'TRUSTED_PROXIES'>, {host, 'x-forwarded-host': forwarded}: IncomingHttpHeaders) =>
-  (TRUSTED_PROXIES > 0 &&
-    String(forwarded ?? '')
-      .split(',')[0]!
-      .trim()) ||
-  host
+/** A proxy of ours may ask under a name of its own, and says which one it was asked under: the last so many names are theirs, not the client's. */
+const hostOf = ({TRUSTED_PROXIES}: Pick<Config, 'TRUSTED_PROXIES'>, {host, 'x-forwarded-host': forwarded}: IncomingHttpHeaders) => {
+  const names = forwarded === undefined || TRUSTED_PROXIES === 0 ? [] : String(forwarded).split(',').slice(-TRUSTED_PROXIES)
+  return names[0]?.trim() || host
+}
 
 const isDeveloped = ({NODE_ENV}: Pick<Config, 'NODE_ENV'>) => NODE_ENV !== 'production'
 

@@ -8,6 +8,7 @@ import {assertPlain} from '../body.ts'
 import {type Reply, reply} from '../reply.ts'
 import {type Asked, type Route, route, type Tools} from '../route.ts'
 import {challengeOf, guardMcp} from './guard.ts'
+import {openShares} from './share.ts'
 
 /** As what somebody asks for is told apart from what anybody else does: the caller of the bearer, never of an argument. */
 export type McpInput = Tools & {caller: Member; request: Asked}
@@ -19,6 +20,7 @@ const mostTogether = 20
 /** A stream that a client holds open for changes ends then, and it asks again. */
 const longestMs = 600_000
 const mostStreams = 200
+const hold = openShares({most: 20, says: 'This bearer has 20 requests open: end some of them first'})
 
 /**
  * A server of the Model Context Protocol (Streamable HTTP) behind the gates of every route: stateless, so each request is answered by a server
@@ -40,7 +42,7 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
       const message = readMessage(body)
       if ('refusal' in message) return reply({status: 400, json: message.refusal})
       opened ??= open(build, input, more)
-      const {signal, release} = bound(input.request)
+      const {signal, release} = bound(input.request, hold(idOf(input)))
       try {
         const response = await (await opened).fetch(requestOf(input, body, signal), {authInfo: infoOf(input), ...message})
         return await answerOf(response, release)
@@ -55,20 +57,22 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
 /** Loaded when the first client comes: most processes are never asked. */
 const open = async (build: Build, {log}: Pick<Tools, 'log'>, more: object): Promise<McpHttpHandler> => {
   const sdk = await import('@modelcontextprotocol/server')
+  // The handler outlives the request it was opened for.
+  const house = log.child({request: null})
   return sdk.createMcpHandler(({authInfo}) => build(authInfo!.extra!.input as McpInput, sdk), {
     ...{maxRequestBodySize: mostBytes, maxSubscriptions: mostStreams, ...more},
     // Its words may hold what the client sent.
-    onerror: ({name}) => log.debug({name}, 'an MCP request was refused'),
+    onerror: ({name}) => house.debug({name}, 'an MCP request was refused'),
   })
 }
 
-/** What is no JSON is left for the protocol to refuse. */
-const readMessage = (body: Buffer): {parsedBody?: unknown} | {refusal: object} => {
+/** The SDK is never left a body to read for itself, which it would do with other rules. */
+const readMessage = (body: Buffer): {parsedBody: unknown} | {refusal: object} => {
   let parsedBody: unknown
   try {
     parsedBody = JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(body))
   } catch {
-    return {}
+    return {refusal: invalid('The body is not JSON in UTF-8', -32_700)}
   }
   if (Array.isArray(parsedBody) && parsedBody.length > mostTogether)
     return {refusal: invalid(`A batch has at most ${mostTogether} messages`)}
@@ -80,15 +84,16 @@ const readMessage = (body: Buffer): {parsedBody?: unknown} | {refusal: object} =
   return {parsedBody}
 }
 
-const invalid = (message: string) => ({jsonrpc: '2.0', error: {code: -32_600, message}, id: null})
+const invalid = (message: string, code = -32_600) => ({jsonrpc: '2.0', error: {code, message}, id: null})
 
-/** Until the client goes, this process is asked to stop, or it took too long. What is left of that is let go of with the answer. */
-const bound = ({signal, draining}: Asked) => {
+/** Until the client goes, this process is asked to stop, or it took too long. What is left of that is let go of with the answer, by `leave` too. */
+const bound = ({signal, draining}: Asked, leave: () => void) => {
   const ending = new AbortController()
   const end = () => ending.abort()
   const timer = setTimeout(end, longestMs).unref()
   for (const source of [signal, draining]) source.addEventListener('abort', end, {once: true})
   const release = () => {
+    leave()
     clearTimeout(timer)
     for (const source of [signal, draining]) source.removeEventListener('abort', end)
   }
@@ -104,10 +109,9 @@ const requestOf = ({config, request}: McpInput, body: Buffer, signal: AbortSigna
   return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: told, body, signal})
 }
 
-const infoOf = (input: McpInput) => {
-  const {grant, token, session} = input.caller
-  return {token: '', clientId: grant ?? token ?? session ?? '', scopes: [scope], extra: {input}}
-}
+const infoOf = (input: McpInput) => ({token: '', clientId: idOf(input), scopes: [scope], extra: {input}})
+
+const idOf = ({caller: {grant, token, session}}: McpInput) => grant ?? token ?? session ?? ''
 
 const answerOf = async (response: Response, release: () => void): Promise<Reply> => {
   const {status, body} = response

@@ -1,8 +1,12 @@
 import {z} from 'zod'
 import {mapLocally} from '../../shared/ai/local-mapping.ts'
 import {readTargets} from '../../shared/ai/targets.ts'
+import {Refusal} from '../../shared/errors.ts'
 import {fillRows, SampleRows} from './sample.ts'
 import {tool} from './tool.ts'
+
+/** Each column is held against each field, on the thread that answers everybody: so many are a fraction of a second. */
+const mostPairs = 30_000
 
 const Candidate = z.object({module: z.string().nullable(), field: z.string(), confidence: z.number(), why: z.array(z.string())})
 
@@ -35,6 +39,12 @@ export const proposeMapping = tool({
   }),
   async run({db, caller: {org}}, {modules, connector, columns, rows}) {
     const known = await readTargets(db, {org, connectorId: connector, modules})
+    const fields = known.targets.length + known.closed.length
+    if (columns.length * fields > mostPairs)
+      throw new Refusal(
+        'INVALID',
+        `These are ${columns.length} columns for ${fields} fields, too many at once: ask for at most ${Math.floor(mostPairs / fields)} columns, or fewer modules`,
+      )
     const filled = fillRows(columns, rows)
     const sampled = columns.map(name => ({name, samples: filled.map(row => row[name]!).filter(text => text.trim() !== '')}))
     return {proposals: await mapLocally(db, org, sampled, known)}

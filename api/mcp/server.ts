@@ -1,4 +1,5 @@
 import type {McpServer} from '@modelcontextprotocol/server'
+import {openLine} from '../../shared/line.ts'
 import {getFields} from './get-fields.ts'
 import {listModules} from './list-modules.ts'
 import type {McpInput} from './mount.ts'
@@ -19,6 +20,8 @@ export const buildServer = (input: McpInput, sdk: typeof import('@modelcontextpr
     {name: 'lading', title: 'Lading', version: '0.1.0'},
     {instructions, capabilities: {tools: {listChanged: false}}},
   )
-  for (const one of tools) addTool(server, input, one)
+  // Of messages that came together each has its turn: they count as one request, and are to cost no more at once than one.
+  const inTurn = openLine({atOnce: 1, mostWaiting: 100, says: 'Too many messages came together'})
+  for (const one of tools) addTool(server, {...input, inTurn}, one)
   return server
 }

@@ -8,7 +8,11 @@ import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings} from '../../sql/registry.ts'
 import type {McpInput} from './mount.ts'
 import {columnsOf, fillRows, SampleRows} from './sample.ts'
+import {openShares} from './share.ts'
 import {tool} from './tool.ts'
+
+/** Every org waits for the same few threads. */
+const hold = openShares({most: 4, says: 'The org tries four expressions already: ask again in a moment'})
 
 const Fault = z.object({
   code: z.string(),
@@ -48,10 +52,12 @@ export const testExpression = tool({
   async run(input, {expression, rows, value, ...named}, signal) {
     const {db, caller} = input
     const columns = columnsOf(rows)
+    if (value !== undefined && !columns.includes(value)) throw new Refusal('INVALID', `None of the rows has the column ${value}`)
     const libraries = (await listLibraryRows(db, caller.org)).map(shapeLibrary)
     const {expressionContext: context} = (await findSettings(db, caller.org)) ?? usualSettings
     const place = {columns, rows: fillRows(columns, rows), source: value ?? null, field: await findField(input, named), libraries, context}
-    const outcome = await tryExpression(expression, {...place, signal})
+    const leave = hold(caller.org)
+    const outcome = await tryExpression(expression, {...place, signal}).finally(leave)
     if ('tried' in outcome) return {compiles: true, issue: null, results: outcome.tried}
     const {message, line = null, column = null} = outcome.issue
     return {compiles: false, issue: {message, line, column}, results: []}

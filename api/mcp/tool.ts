@@ -2,6 +2,7 @@ import type {CallToolResult, McpServer} from '@modelcontextprotocol/server'
 import type {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {newId} from '../../shared/ids.ts'
+import type {openLine} from '../../shared/line.ts'
 import type {McpInput} from './mount.ts'
 
 /** A tool that reads. Its description is a constant: what an org has named cannot write to whoever reads it. */
@@ -17,20 +18,29 @@ export type Tool<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodTyp
 /** Gives back what it is given: the types of `run` come from the schemas beside it. */
 export const tool = <I extends z.ZodType, O extends z.ZodType>(declared: Tool<I, O>): Tool => declared as unknown as Tool
 
-export const addTool = (server: McpServer, input: McpInput, {name, title, description, input: inputSchema, output, run}: Tool): void => {
+type Place = McpInput & {inTurn: ReturnType<typeof openLine>}
+
+export const addTool = (server: McpServer, input: Place, {name, title, description, input: inputSchema, output, run}: Tool): void => {
   const annotations = {readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false}
   server.registerTool(name, {title, description, inputSchema, outputSchema: output, annotations}, async (asked, {mcpReq}) =>
-    answer(input, name, async () => run(input, asked, mcpReq.signal)),
+    answer(input, name, mcpReq.signal, () =>
+      input.inTurn(async () => {
+        mcpReq.signal.throwIfAborted()
+        return run(input, asked, mcpReq.signal)
+      }),
+    ),
   )
 }
 
 /** What is refused is the tool's answer, in the words of the API: whoever called it can do otherwise. */
-const answer = async ({log}: Pick<McpInput, 'log'>, name: string, run: () => Promise<unknown>): Promise<CallToolResult> => {
+const answer = async ({log}: Place, name: string, signal: AbortSignal, run: () => Promise<unknown>): Promise<CallToolResult> => {
   try {
     const structuredContent = plain(await run()) as Record<string, unknown>
     return {structuredContent, content: [{type: 'text', text: JSON.stringify(structuredContent)}]}
   } catch (error) {
     if (error instanceof Refusal) return {isError: true, content: [{type: 'text', text: JSON.stringify(plain(error.envelope))}]}
+    // Nobody hears it, and nothing went wrong here.
+    if (signal.aborted) return {isError: true, content: []}
     const reference = newId('req')
     log.error({err: error, tool: name, reference}, 'an MCP tool failed')
     const envelope = {error: `Something went wrong here. Support finds it by the request ${reference}`, code: 'INTERNAL'}

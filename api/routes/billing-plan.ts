@@ -1,6 +1,5 @@
 import {z} from 'zod'
-import {takeBackPending} from '../../shared/billing/pending.ts'
-import {changePlan} from '../../shared/billing/plan-change.ts'
+import {changePlan, takeBackPending} from '../../shared/billing/plan-change.ts'
 import {previewChange} from '../../shared/billing/preview.ts'
 import {route} from '../route.ts'
 

@@ -3,7 +3,7 @@ import {insertCheckout, setCheckoutOpen} from '../../sql/checkouts.ts'
 import {readStanding, type Standing} from '../entitlements/standing.ts'
 import {newId} from '../ids.ts'
 import {packParams, type ReturnUrls} from './checkout-params.ts'
-import {type Asker, type CheckoutTools, createSession} from './checkout-session.ts'
+import {type Asker, type CheckoutTools, openSession} from './checkout-session.ts'
 import {keepPaymentCustomer} from './customer.ts'
 import {assertSells, findPackForSale, findPlanForSale, sandboxRefused} from './offer.ts'
 import {refuseFailure} from './payment-failure.ts'
@@ -67,7 +67,7 @@ const findPack = async (tools: CheckoutTools, {packKey, quantity}: Of<'credit_pa
     const asked = packParams({...at, config, id, org, person, customer, pack, quantity})
     const credits = pack.credits * quantity
     const params = await insertCheckout(db, {id, org, person, seq: 0, kind: 'credit_pack', packKey, quantity, credits, params: asked})
-    const page = await createSession(tools, {id, params})
+    const page = await openSession(tools, {id, org, params})
     await setCheckoutOpen(db, {id, session: page.id, expiresAt: isoOf(page.expires_at)!})
     return page.url!
   }

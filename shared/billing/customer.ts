@@ -1,5 +1,12 @@
 import {setTimeout} from 'node:timers/promises'
-import {findBillingAccount, keepAccount, keepBillingEmail, keepCustomer, setCustomerEmail} from '../../sql/billing-accounts.ts'
+import {
+  findBillingAccount,
+  forgetBillingEmail,
+  keepAccount,
+  keepBillingEmail,
+  keepCustomer,
+  setCustomerEmail,
+} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
 import type {Config} from '../config.ts'
@@ -20,7 +27,7 @@ export const keepPaymentCustomer = async (tools: Tools, {org, email}: Asking): P
   const {db, payment} = tools
   await keepAccount(db, org)
   const kept = await keepBillingEmail(db, {org, email})
-  if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email})
+  if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email, seq: kept.seq})
   if (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email}))) {
     // No key: the same address twice is the same address, and one used an hour ago may be moved back to.
     await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email}))
@@ -39,18 +46,21 @@ const pauseMs = 300
 
 /**
  * One key and one address, whoever asks: the provider makes one, and of two who ask at the same time the second is told to wait. Nothing that may
- * change between two tries is sent with it.
+ * change between two tries is sent with it. After one that was deleted there the key is another: the old one would bring it back for a
+ * day. An address that is refused is nobody else's.
  */
-const makeCustomer = async (tools: Tools, {org, email}: Asking): Promise<string> => {
+const makeCustomer = async (tools: Tools, {org, email, seq}: Asking & {seq: number}): Promise<string> => {
   const {config, db, payment} = tools
   const metadata = metadataOf(config, {org, kind: 'customer'})
+  const idempotencyKey = `cus:${org}:${seq}`
   for (let left = tries; ; left--) {
     try {
-      const {id} = await payment.ask('customer', stripe => stripe.customers.create({email, metadata}, {idempotencyKey: `cus:${org}`}))
+      const {id} = await payment.ask('customer', stripe => stripe.customers.create({email, metadata}, {idempotencyKey}))
       return await keepCustomer(db, {org, customer: id, email})
     } catch (error) {
       const made = (await findBillingAccount(db, org))?.customer
       if (made) return made
+      if (error instanceof PaymentFailure && error.kind === 'refused') await forgetBillingEmail(db, org)
       if (!(error instanceof PaymentFailure && error.kind === 'busy') || left === 1) throw error
       await setTimeout(pauseMs)
     }

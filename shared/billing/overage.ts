@@ -1,5 +1,5 @@
 import type {Pool} from '../../sql/database.ts'
-import {countAttempt, listOfMinute, listReported, listUnsent, type Report, setSent} from '../../sql/overage.ts'
+import {beginReport, listOfMinute, listReported, listUnsent, type Report, restReport, setSent, type Total} from '../../sql/overage.ts'
 import type {Log} from '../log.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -7,9 +7,8 @@ import type {PaymentProvider} from './payment-provider.ts'
 type Tools = {db: Pool; payment: PaymentProvider; log: Log}
 type Meter = {id: string; event: string; customerKey: string; valueKey: string}
 
-/** The provider takes an identifier once in a day, and what happened up to 35 days ago. */
+/** The provider takes an identifier once in a day. */
 const sameForHours = 23
-const takenForHours = 35 * 24 - 1
 
 /**
  * A step of the worker's rounds: tells the provider's meter of rows beyond plans, each report under its identifier until it is known to have
@@ -38,37 +37,40 @@ type Meters = (price: string) => Promise<Meter | null>
 
 const sendReport = async (tools: Tools, report: Report, meters: Meters): Promise<boolean> => {
   const {db, log} = tools
-  const {identifier, price, ageHours, triedHours, org} = report
+  const {identifier, price, triedHours, org} = report
   const meter = price === null ? null : await meters(price)
-  if (meter === null || ageHours > takenForHours) {
-    log.error({org, identifier, price, ageHours}, 'rows beyond a plan cannot be billed')
-    await countAttempt(db, identifier)
+  if (meter === null) {
+    log.error({org, identifier, price}, 'rows beyond a plan cannot be billed')
+    await restReport(db, identifier)
     return false
   }
   const arrived = triedHours !== null && triedHours >= sameForHours ? await hasArrived(tools, report, meter) : false
   if (arrived !== false) return arrived === true
-  await countAttempt(db, identifier)
-  await tellMeter(tools, report, meter)
+  const at = await beginReport(db, {identifier, hours: sameForHours})
+  if (at === null) return false
+  await tellMeter(tools, {...report, at}, meter)
   await setSent(db, [identifier])
   return true
 }
 
-const tellMeter = ({payment}: Tools, {identifier, customer, rows, at}: Report, {event, customerKey, valueKey}: Meter) =>
-  payment
+const tellMeter = ({payment}: Tools, {identifier, customer, rows, at}: Report, {event, customerKey, valueKey}: Meter) => {
+  const timestamp = Math.floor(Date.parse(at) / 1000)
+  return payment
     .ask('billing.meter_event', stripe =>
       stripe.billing.meterEvents.create(
         {
           event_name: event,
           identifier,
           payload: {[customerKey]: customer, [valueKey]: String(rows)},
-          timestamp: Math.floor(Date.parse(at) / 1000),
+          timestamp,
         },
-        {idempotencyKey: `mev:${identifier}`},
+        {idempotencyKey: `mev:${identifier}:${timestamp}`},
       ),
     )
     .catch(error => {
       if (!isThereAlready(error)) throw error
     })
+}
 
 /** Told under this identifier before: that is what was wanted. */
 const isThereAlready = (error: unknown) =>
@@ -81,7 +83,7 @@ const isThereAlready = (error: unknown) =>
  * that are in doubt are looked at together, since the meter tells sums; null while it may not have counted all of them yet. Sums that cannot
  * be come from elsewhere, and are for people to look at.
  */
-const hasArrived = async ({db, payment}: Tools, report: Report, meter: Meter): Promise<boolean | null> => {
+const hasArrived = async ({db, payment, log}: Tools, report: Report, meter: Meter): Promise<boolean | null> => {
   const {org, customer, at, identifier} = report
   const all = await listOfMinute(db, {org, at, hours: sameForHours})
   if (all.some(one => one.identifier === identifier && one.sent)) return true
@@ -91,18 +93,28 @@ const hasArrived = async ({db, payment}: Tools, report: Report, meter: Meter): P
   const known = all.filter(({sent}) => sent).reduce((sum, {rows}) => sum + rows, 0)
   const doubtful = all.filter(({sent, tried}) => !sent && tried)
   const arrived = pickSum(doubtful, counted - known)
-  if (arrived === null) throw new PaymentFailure(`The meter has ${counted} of this minute, and ${known} were reported`, {kind: 'refused'})
+  if (arrived === null) {
+    log.error({org, identifier, counted, known}, 'the meter has of a minute what cannot have been reported to it')
+    await restReport(db, identifier)
+    return null
+  }
   await setSent(db, arrived)
   return arrived.includes(identifier)
 }
 
-/** Those that come to this sum together, in as few as there can be tried; null where none do. */
-export const pickSum = (of: readonly {identifier: string; rows: number}[], sum: number): string[] | null => {
-  if (sum === 0) return []
-  const [first, ...rest] = of
-  if (first === undefined || sum < 0) return null
-  const withIt = first.rows <= sum ? pickSum(rest, sum - first.rows) : null
-  return withIt ? [first.identifier, ...withIt] : pickSum(rest, sum)
+const mostSums = 20_000
+
+/** Some that come to this sum together; null where none do, or too many sums were to be tried. */
+export const pickSum = (of: readonly {identifier: string; rows: number}[], sum: number): readonly string[] | null => {
+  const reached = new Map<number, readonly string[]>([[0, []]])
+  for (const {identifier, rows} of of) {
+    for (const [had, names] of [...reached]) {
+      const next = had + rows
+      if (next <= sum && !reached.has(next)) reached.set(next, [...names, identifier])
+    }
+    if (reached.has(sum) || reached.size > mostSums) break
+  }
+  return reached.get(sum) ?? null
 }
 
 const readSum = async (payment: PaymentProvider, {id}: Meter, {customer, start, end}: {customer: string; start: number; end: number}) => {
@@ -148,17 +160,27 @@ export const reconcileOverage = async (tools: Tools, {most}: {most: number}): Pr
   const meters = openMeters(tools)
   for (let after = '', done = 0; done < most; ) {
     const all = await listReported(db, {days, after, limit: perLook})
-    for (const {org, customer, price, from, to, rows} of all) {
-      const meter = await meters(price)
-      const span = {customer, start: Date.parse(from) / 1000, end: Date.parse(to) / 1000}
-      const counted = meter ? await readSum(payment, meter, span) : 0
-      if (counted === rows) continue
-      differences.push({org, reported: rows, counted})
-      log.error({org, reported: rows, counted, from, to}, 'the meter differs from what was reported to it')
+    for (const one of all) {
+      const {org, rows, from, to} = one
+      try {
+        const counted = await countAgain(payment, meters, one)
+        if (counted === rows) continue
+        differences.push({org, reported: rows, counted})
+        log.error({org, reported: rows, counted, from, to}, 'the meter differs from what was reported to it')
+      } catch (error) {
+        if (!(error instanceof PaymentFailure)) throw error
+        log.warn({err: error, org}, 'what was reported could not be compared with the meter')
+        if (error.kind !== 'refused') return differences
+      }
     }
     done += all.length
     if (all.length < perLook) break
     after = all.at(-1)!.org
   }
   return differences
+}
+
+const countAgain = async (payment: PaymentProvider, meters: Meters, {customer, price, from, to}: Total): Promise<number> => {
+  const meter = await meters(price)
+  return meter ? readSum(payment, meter, {customer, start: Date.parse(from) / 1000, end: Date.parse(to) / 1000}) : 0
 }

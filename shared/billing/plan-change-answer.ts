@@ -26,8 +26,8 @@ export const describeChange = ({kind, target, params}: PlanChange, terms: Terms,
   ...{planKey: target.planKey, interval: target.interval},
   effectiveAt: (waitsUntil(kind, terms) ?? isoOf(params.prorationDate))!,
   replaces,
-  due: {amount: chargedFor(params.invoice, terms), currency: terms.found.currency},
-  next: nextOf(kind, terms),
+  due: {amount: kind === 'now' ? chargedFor(params.invoice, terms) : 0, currency: terms.found.currency},
+  next: nextOf({kind, target}, terms),
 })
 
 export const wordOf = (kind: PlanChange['kind']): Answer['change'] => (kind === 'take_back' ? 'now' : kind)
@@ -50,12 +50,12 @@ const waitsUntil = (kind: PlanChange['kind'], {read}: Terms) =>
 const chargedFor = (before: string | null, {found: {latest_invoice: latest}}: Terms) =>
   latest === null || typeof latest === 'string' || latest.id === before ? 0 : latest.amount_due
 
-const nextOf = (kind: PlanChange['kind'], {item, schedule, read}: Terms): Answer['next'] => {
+const nextOf = ({kind, target}: Pick<PlanChange, 'kind' | 'target'>, {item, schedule, read}: Terms): Answer['next'] => {
   if (kind === 'cancel') return null
-  if (kind !== 'at_renewal') return chargeOf(item.price, item.quantity, isoOf(item.current_period_end)!)
+  if (kind !== 'at_renewal' || item.price.id === target.price) return chargeOf(item.price, item.quantity, isoOf(item.current_period_end)!)
   const next = schedule?.phases.find(({start_date}) => isoOf(start_date) === read.pending?.at)
-  const first = next?.items[0]
-  return first && typeof first.price !== 'string' && !first.price.deleted ? chargeOf(first.price, first.quantity, read.pending!.at) : null
+  const plan = next?.items.find(({price}) => idOf(price) === target.price)
+  return plan && typeof plan.price !== 'string' && !plan.price.deleted ? chargeOf(plan.price, plan.quantity, read.pending!.at) : null
 }
 
 /** Null for a price that is no amount a piece. */

@@ -53,11 +53,13 @@ const upgrade = (settings: Settings, asked: Asked, terms: Terms): NextCall | nul
 const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
   const {found, read, schedule, item} = terms
   const {planVersionId, interval, price} = asked.target
+  // The renewal has come and gone, before anybody knew that it would bring this.
+  if (item.price.id === price && read.pending === null) return null
   if (!schedule) return {name: 'schedule', on: found.id, params: {from_subscription: found.id}}
   if (read.pending?.planVersionId === planVersionId && read.pending?.interval === interval) return null
   const running = runningPhase(terms)
   const next = {
-    items: [{price: price!, quantity: 1}, ...running.items.filter(one => one.price !== item.price.id)],
+    items: running.items.map(one => (one.price === item.price.id ? {...one, price: price!} : one)),
     duration: {interval: interval!, interval_count: 1},
     // Without it another interval keeps the old anchor, and nobody is asked to pay for it.
     billing_cycle_anchor: 'phase_start' as const,
@@ -102,15 +104,18 @@ const setPhases = (settings: Settings, asked: Asked, {id}: {id: string}, params:
   params: {...params, proration_behavior: 'none', metadata: saidBy(settings, asked)},
 })
 
-/** The phase under way has to be sent back whole, or what is left out is dropped. It ends with the plan's period. */
-const runningPhase = ({schedule, item}: Terms) => {
+/**
+ * The phase under way has to be sent back whole, or what is left out is dropped. It ends with the plan's period. What is on the subscription by
+ * now is what it holds: a schedule need not know what came after it, an upgrade that was paid for or rows beyond the plan.
+ */
+const runningPhase = ({found, schedule, item}: Terms) => {
   const {phases, current_phase: current} = schedule!
   const phase = phases.find(({start_date}) => start_date === current?.start_date)
   if (!phase) throw new Error(`The schedule ${schedule!.id} has no phase under way`)
   const discounts = discountsOf(phase.discounts)
   const card = idOf(phase.default_payment_method)
   return {
-    items: phase.items.map(one => ({price: idOf(one.price)!, ...(one.quantity === undefined ? {} : {quantity: one.quantity})})),
+    items: found.items.data.map(phaseItem),
     start_date: phase.start_date,
     end_date: item.current_period_end,
     proration_behavior: phase.proration_behavior,
@@ -120,6 +125,14 @@ const runningPhase = ({schedule, item}: Terms) => {
     ...(Object.keys(phase.metadata ?? {}).length ? {metadata: phase.metadata!} : {}),
   }
 }
+
+/** What is metered has no quantity. */
+const phaseItem = ({price, quantity, discounts, tax_rates: taxes}: Stripe.SubscriptionItem) => ({
+  price: price.id,
+  ...(quantity === undefined ? {} : {quantity}),
+  ...(discounts.length ? {discounts: discounts.map(one => ({discount: idOf(one)!}))} : {}),
+  ...(taxes?.length ? {tax_rates: taxes.map(({id}) => id)} : {}),
+})
 
 const discountsOf = (all: Stripe.SubscriptionSchedule.Phase.Discount[]) =>
   all.map(({coupon, discount, promotion_code: code}) => {

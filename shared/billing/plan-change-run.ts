@@ -19,9 +19,10 @@ export type Outcome = {change: PlanChange; state: ChangeState; terms: Terms | nu
 /**
  * Calls what is still to be called for a change, and writes down how it stands then. The same whether it has just been begun or was left behind
  * by a process that died: what was done is seen at the provider, and what was sent and not answered is sent again to the byte, under its key.
+ * `isNew`: nothing of it was ever sent.
  */
-export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms: Terms | null): Promise<Outcome> => {
-  const outcome = await follow({tools, held, change: {...change}, since: performance.now()}, terms)
+export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms: Terms | null, isNew = false): Promise<Outcome> => {
+  const outcome = await follow({tools, held, isNew, change: {...change}, since: performance.now()}, terms)
   const {state, failure} = outcome
   await tools.db.transaction(async tx => {
     await assertHeld(tx, held)
@@ -45,7 +46,7 @@ const plannedAs = ({id, params: {calls}}: Pick<PlanChange, 'id' | 'params'>, nex
   done: false,
 })
 
-type Pursuit = {tools: Tools; held: Held; change: PlanChange; since: number}
+type Pursuit = {tools: Tools; held: Held; isNew: boolean; change: PlanChange; since: number}
 
 /** No change takes more than two calls; one of them may be planned anew. */
 const mostRounds = 6
@@ -60,7 +61,8 @@ const follow = async (pursuit: Pursuit, start: Terms | null): Promise<Outcome> =
     if (calls.some(({name, done}) => done && name === next.name)) return endAs(pursuit, 'partial', {terms})
     const call = await plan(pursuit, next, terms)
     if (call === null) return endAs(pursuit, 'refused', {terms})
-    const sent = await trySend(pursuit, call, terms)
+    const isFirst = pursuit.isNew || !calls.some(({key}) => key === call.key)
+    const sent = await trySend(pursuit, call, {terms, isFirst})
     if ('state' in sent) return sent
     terms = sent.terms
   }
@@ -103,9 +105,14 @@ const keepCalls = async ({tools: {db}, held, change}: Pursuit, calls: PlannedCal
 /** Within this time of the hold there is time for one more try. */
 const replayWithinMs = 30_000
 
-/** Where the change stands after one call; or its end, where the call did not work. */
-const trySend = async (pursuit: Pursuit, call: PlannedCall, terms: Terms): Promise<{terms: Terms | null} | Outcome> => {
+/** Where the change stands after one call; or its end, where the call did not work. `isFirst`: it was not sent before. */
+const trySend = async (
+  pursuit: Pursuit,
+  call: PlannedCall,
+  {terms, isFirst}: {terms: Terms; isFirst: boolean},
+): Promise<{terms: Terms | null} | Outcome> => {
   const {tools, change, since} = pursuit
+  let lost: PaymentFailure | null = null
   for (let tries = 1; ; tries++) {
     const answer = await sendOnce(pursuit, call)
     if (!(answer instanceof PaymentFailure)) {
@@ -118,21 +125,23 @@ const trySend = async (pursuit: Pursuit, call: PlannedCall, terms: Terms): Promi
     )
     if (answer.kind === 'declined' || isCardMissing(answer, call, terms)) return endAs(pursuit, 'declined', {terms, failure: answer})
     const seen = await lookAgain(pursuit)
-    const isDefinite = answer.kind === 'refused' || isTurnedAway(answer) || isRemembered(answer)
+    const isNo = isTurnedAway(answer) ? isFirst && tries === 1 : answer.kind === 'refused'
+    lost ??= answer
     if (seen instanceof PaymentFailure)
-      return endAs(pursuit, answer.kind === 'refused' ? 'refused' : 'unknown', {terms: null, failure: answer})
+      return isNo ? endAs(pursuit, 'refused', {terms, failure: answer}) : endAs(pursuit, 'unknown', {terms: null, failure: lost})
     if (isDone(pursuit, call, seen)) {
       await markDone(pursuit, call)
       return {terms: seen}
     }
-    if (isDefinite) return endAs(pursuit, 'refused', {terms: seen, failure: answer})
-    if (tries > 1 || performance.now() - since > replayWithinMs) return endAs(pursuit, 'unknown', {terms: seen, failure: answer})
+    if (isNo || isRemembered(answer)) return endAs(pursuit, 'refused', {terms: seen, failure: answer})
+    const isLate = tries > 1 || performance.now() - since > replayWithinMs
+    if (isLate || seen?.fingerprint !== call.from) return endAs(pursuit, 'unknown', {terms: seen, failure: lost})
   }
 }
 
 const sendOnce = async ({tools, held, change: {params}}: Pursuit, call: PlannedCall): Promise<Sent | PaymentFailure> => {
-  await keepHeld(tools.db, held)
   atPoint(params.calls.length === 1 ? 'after_plan_change' : 'between_payment_calls')
+  await keepHeld(tools.db, held)
   const answer = await sendCall(tools.payment, call).catch(failureIn)
   atPoint('after_payment_answer')
   return answer
@@ -167,13 +176,13 @@ const isDone = ({tools, change}: Pursuit, call: PlannedCall, seen: Terms | null)
   return next?.name !== call.name
 }
 
-/** Too many calls: this one was not looked at. A call under way for the same key is another matter. */
-const isTurnedAway = ({kind, status}: PaymentFailure) => kind === 'busy' && status === 429
+/** Too many calls, or a key of ours that will not do: this one was not looked at, which says nothing of an earlier one that was not answered. */
+const isTurnedAway = ({status}: PaymentFailure) => status === 429 || status === 401 || status === 403
 
 /** What the provider has kept under the key of a call that has ended: what that has not done, it does no more. */
 const isRemembered = ({cause}: PaymentFailure) =>
   (cause as {headers?: Record<string, string>} | undefined)?.headers?.['idempotent-replayed'] === 'true'
 
 /** What the provider answers with 400 and no code of its own, where nobody has a card to pay the upgrade with. */
-const isCardMissing = ({kind}: PaymentFailure, {params}: PlannedCall, {hasCard}: Terms) =>
-  kind === 'refused' && 'payment_behavior' in params && !hasCard
+const isCardMissing = ({status}: PaymentFailure, {params}: PlannedCall, {hasCard}: Terms) =>
+  status === 400 && 'payment_behavior' in params && !hasCard

@@ -28,16 +28,21 @@ export const WITH = [...EXPAND, 'schedule.phases.items.price', 'customer', 'late
 
 type Tools = {db: Pool; payment: PaymentProvider}
 
-/** The org's, as our rows name it or as the provider lists it. Refused with NOT_SUBSCRIBED where none is alive. */
+/** The org's, as our rows name it or as the provider lists it. Refused with NOT_SUBSCRIBED where none is alive, or none was ever paid for. */
 export const readTerms = async (tools: Tools, org: string): Promise<Terms> => {
   const known = await findSubscription(tools.db, org)
   const own = known && !isOver(known) ? await readTermsOf(tools, known.id) : null
-  if (own) return own
+  const terms = own ?? (await findLiveTerms(tools, org))
+  if (!terms) throw new Refusal('NOT_SUBSCRIBED', 'This org has no paid plan yet: buy one by POST /orgs/{org}/billing/checkout')
+  if (terms.read.status === 'incomplete')
+    throw new Refusal('NOT_SUBSCRIBED', 'The first payment of this plan has not come through: pay it, or buy the plan anew in a day')
+  return terms
+}
+
+const findLiveTerms = async (tools: Tools, org: string): Promise<Terms | null> => {
   const customer = (await findBillingAccount(tools.db, org))?.customer ?? null
   const live = customer === null ? null : await findLiveSubscription(tools, {customer})
-  const terms = live && live.status !== 'incomplete' ? await readTermsOf(tools, live.id) : null
-  if (!terms) throw new Refusal('NOT_SUBSCRIBED', 'This org has no paid plan yet: buy one by POST /orgs/{org}/billing/checkout')
-  return terms
+  return live && readTermsOf(tools, live.id)
 }
 
 /** Null for one that is over, or that the provider does not know. */

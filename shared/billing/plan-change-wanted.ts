@@ -30,7 +30,6 @@ export const assertMayBuy = async ({db, payment}: {db: Db; payment: PaymentProvi
 /** What the change would be, as the subscription stands. Refused where it is none, or where it may not be made. */
 export const kindOf = async (db: Pool, org: string, terms: Terms, {wanted}: WantedPlan): Promise<ChangeKind> => {
   const {read, plan} = terms
-  if (read.status === 'incomplete') throw notPaid()
   if (wanted === 'free') return 'cancel'
   if (plan === null || read.interval === null)
     throw new Refusal('NOT_SUBSCRIBED', 'What this org pays for is none of the plans here: write to support to have it moved')
@@ -40,9 +39,6 @@ export const kindOf = async (db: Pool, org: string, terms: Terms, {wanted}: Want
   if (kind === 'now') await assertPaid(db, org, read.status)
   return kind
 }
-
-const notPaid = () =>
-  new Refusal('NOT_SUBSCRIBED', 'The first payment of this plan has not come through: pay it, or buy the plan anew in a day')
 
 /** More is not sold to who owes for less; going down, and ending it, is open to them. */
 const assertPaid = async (db: Pool, org: string, status: string) => {

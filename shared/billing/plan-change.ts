@@ -34,18 +34,39 @@ const askChange = async (tools: Tools, {org, person, planKey, interval, previewT
   const shown =
     previewToken === undefined ? null : await readPreview(config.SESSION_KEYS, previewToken, {org, person}, await readSecond(db))
   return whileSettled(tools, org, async (held, earlier) => {
-    if (earlier && isSame(earlier.change.target, wanted.target) && !isGone(earlier)) return answerOf(tools, earlier)
+    if (earlier && isSame(earlier.change, wanted.target, shown) && !isGone(earlier)) return answerOf(tools, earlier)
     return change(tools, held, {org, person, wanted, shown, earlier})
   })
 }
 
-/** Nothing of it stands: it is begun anew, with the card there is by now. */
-const isGone = ({state}: Outcome) => state === 'declined' || state === 'refused' || state === 'superseded'
+/** The subscription goes on as it is. Where nothing waits that is so already. */
+export const takeBackPending = (tools: Tools, asking: Pick<Asking, 'org' | 'person'>): Promise<Answer> =>
+  takeBack(tools, asking).catch(refuseFailure(tools.log, 'what waits was not taken back'))
 
-const isSame = (one: ChangeTarget, other: ChangeTarget) => one.planKey === other.planKey && one.interval === other.interval
+const takeBack = async (tools: Tools, {org, person}: Pick<Asking, 'org' | 'person'>): Promise<Answer> => {
+  await assertMayBuy(tools, org)
+  return whileSettled(tools, org, async (held, earlier) => {
+    const terms = await readTerms(tools, org)
+    const {plan, read, item} = terms
+    const target = {planKey: plan?.key ?? 'unknown', planVersionId: read.planVersionId, interval: read.interval, price: item.price.id}
+    const second = withinPeriod(terms, await readSecond(tools.db))
+    const made = await makeChange(tools, held, {org, person, kind: 'take_back', target, terms, second, earlier})
+    return answerOf(tools, made, terms)
+  })
+}
+
+/** Nothing of it stands, or somebody has undone what did: it is begun anew, with the card there is by now. */
+const isGone = ({state, failure}: Outcome) =>
+  ['declined', 'refused', 'superseded'].includes(state) || (state === 'partial' && failure === null)
+
+/** Who was shown what a change costs agreed to that, and not to the one that was priced at another moment. */
+const isSame = ({target, kind, params}: PlanChange, wanted: ChangeTarget, shown: Shown | null) =>
+  target.planKey === wanted.planKey &&
+  target.interval === wanted.interval &&
+  (kind !== 'now' || shown?.kind !== 'now' || shown.at === params.prorationDate)
 
 /** Holds the org's billing, brings what was begun before to its end, and works on. What cannot be settled is no ground to build on. */
-export const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, earlier: Outcome | null) => Promise<T>): Promise<T> => {
+const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, earlier: Outcome | null) => Promise<T>): Promise<T> => {
   const held = await hold(tools.db, org)
   try {
     const earlier = await settleUnsettled(tools, held)
@@ -96,7 +117,7 @@ const change = async (tools: Tools, held: Held, {org, person, wanted, shown, ear
 type Making = {org: string; person: string; kind: ChangeKind; target: ChangeTarget; terms: Terms; second: number; earlier: Outcome | null}
 
 /** The row is written with its first call before anybody is called. Where all stands as wanted already, there is neither. */
-export const makeChange = async (tools: Tools, held: Held, {kind, terms, second, earlier, ...asked}: Making): Promise<Outcome> => {
+const makeChange = async (tools: Tools, held: Held, {kind, terms, second, earlier, ...asked}: Making): Promise<Outcome> => {
   const made = {id: newId('pch'), kind, ...asked}
   const bare = {subscription: terms.found.id, prorationDate: second, invoice: latestInvoiceOf(terms), calls: []}
   const first = firstCall(tools, {...made, params: bare}, terms)
@@ -107,7 +128,7 @@ export const makeChange = async (tools: Tools, held: Held, {kind, terms, second,
     await assertHeld(tx, held)
     return insertPlanChange(tx, {...made, params: {...bare, calls: [first]}})
   })
-  return pursue(tools, held, row, terms)
+  return pursue(tools, held, row, terms, true)
 }
 
 const supersede = ({db}: Tools, held: Held, {org, id}: PlanChange) =>
@@ -125,11 +146,7 @@ const noteDifference = ({log}: Tools, {change: made, terms}: Outcome, {due}: Sho
 }
 
 /** `before`: as the subscription stood, for what waited then. */
-export const answerOf = async (
-  tools: Tools,
-  {change: made, state, terms, failure}: Outcome,
-  before: Terms | null = null,
-): Promise<Answer> => {
+const answerOf = async (tools: Tools, {change: made, state, terms, failure}: Outcome, before: Terms | null = null): Promise<Answer> => {
   const waited = before?.read.pending ?? null
   if (state === 'accepted' && terms) return describeChange(made, terms, isPending(waited, made.target) ? null : waited)
   if (state === 'declined') throw await declined(tools.db, made.org, [failure!.declineCode, failure!.code])

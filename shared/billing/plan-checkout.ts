@@ -5,7 +5,7 @@ import type {Standing} from '../entitlements/standing.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {planParams, type ReturnUrls, type Trial} from './checkout-params.ts'
-import {type Asker, type CheckoutTools, createSession} from './checkout-session.ts'
+import {type Asker, type CheckoutTools, openSession} from './checkout-session.ts'
 import {keepPaymentCustomer} from './customer.ts'
 import {expireSession} from './expire-session.ts'
 import {holdBilling, releaseBilling} from './lease.ts'
@@ -37,7 +37,7 @@ export const openPlanCheckout = async (tools: CheckoutTools, by: Asker, wanted: 
   const asked = planParams({...wanted, config, id, org, person, customer, seq, trial})
   const row = {id, org, person, seq, kind: 'plan', planVersionId: plan.id, interval, afterTrial, params: asked} as const
   const params = await insertCheckout(db, row)
-  const page = await createSession(tools, {id, params})
+  const page = await openSession(tools, {id, org, params})
   if (await isNewest(tools, {id, org, seq, page})) return page.url!
   await expireSession(tools, page.id)
   throw superseded()
@@ -121,7 +121,7 @@ const learn = async (tools: CheckoutTools, org: string, {id}: {id: string}) => {
   if (!held) return
   try {
     const read = await readSubscription(tools, id)
-    await tools.db.transaction(tx => projectSubscription(tx, held, read, {org, via: 'payment'}))
+    if (read) await tools.db.transaction(tx => projectSubscription(tx, held, read, {org, via: 'payment'}))
   } finally {
     await releaseBilling(tools, held)
   }

@@ -34,10 +34,11 @@ const describePreview = async (tools: Tools, {org, person, planKey, interval}: A
   const at = withinPeriod(terms, now)
   const price = await priceChange(tools, {kind, target, terms, at})
   const previewToken = await signPreview(config.SESSION_KEYS, {org, person, ...shownOf({kind, target, terms, at, price})}, now)
-  const isWaiting = kind === 'at_renewal' || kind === 'cancel'
+  const {cancelsAt, periodEndsAt} = terms.read
+  const waitsUntil = {now: null, take_back: null, at_renewal: periodEndsAt, cancel: cancelsAt ?? periodEndsAt}[kind]
   return {
     ...{change: wordOf(kind), planKey: target.planKey, interval: target.interval},
-    effectiveAt: isWaiting ? (terms.read.cancelsAt ?? terms.read.periodEndsAt!) : isoOf(at)!,
+    effectiveAt: waitsUntil ?? isoOf(at)!,
     replaces: isPending(terms.read.pending, target) ? null : terms.read.pending,
     ...{due: price.due, lines: price.lines, next: await nextCharge(tools, {kind, target, terms, price})},
     ...{previewToken, expiresAt: isoOf(now + previewSeconds)!},

@@ -22,7 +22,8 @@ export const projectSubscription = async (tx: Tx, held: Held, read: ReadSubscrip
   // A late word about one that is over says nothing of the one that came after it.
   if (known && read && known.id !== read.id && isOver(read) && !isOver(known)) return
   const was = known?.id === (read?.id ?? known?.id) ? known : null
-  if (read) await keepSubscription(tx, {org, ...subscriptionOf(read)})
+  // Under a price that says nothing to us it goes on as the plan it was.
+  if (read) await keepSubscription(tx, {org, ...subscriptionOf(read), planVersionId: read.planVersionId ?? was?.planVersionId ?? null})
   else await setSubscriptionEnded(tx, org)
   await recordPending(tx, author, was, read)
   await moveOrg(tx, {org, was, read, author})
@@ -48,7 +49,9 @@ const moveOrg = async (tx: Tx, {org, was, read, author}: Known) => {
   const isSame = place.to.id === now.planVersionId && place.status === now.status
   if (isSame && place.anchor === null) return
   const before = await readStanding(tx, org)
-  const after = await movePlan(tx, {org, ...place})
+  const isRenewed =
+    was !== null && read !== null && was.periodStartsAt !== read.periodStartsAt && before.window.startsAt === read.periodStartsAt
+  const after = await movePlan(tx, {org, ...place, isRenewed})
   if (isSame) return
   const hasMoved = before.plan.id !== after.plan.id
   await recordPlan(tx, author, hasMoved ? 'plan.changed' : 'plan.status', before, after)

@@ -9,7 +9,7 @@ import type {Queue} from '../queue.ts'
 import {recordChanges} from '../registry/change.ts'
 import {endSecondSubscription} from './duplicate-subscription.ts'
 import {noteExpired} from './expire-session.ts'
-import {type Held, whileHeld} from './lease.ts'
+import {type Held, keepHeld, whileHeld} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {projectSubscription} from './project.ts'
@@ -39,7 +39,9 @@ export const settleCheckout = async (tools: SettleTools, held: Held | null, sess
 
 const settlePlan = async (tools: SettleTools, held: Held, row: Checkout, session: Session) => {
   const read = await readSubscription(tools, idOf(session.subscription)!)
-  if (read && (await endSecondSubscription(tools, {row, read}))) return finishPlan(tools, held, {row, session, read: null})
+  // Two calls may have taken most of the time there was.
+  if (row.state !== 'complete') await keepHeld(tools.db, held)
+  if (read && (await endSecondSubscription(tools, held, {row, read}))) return finishPlan(tools, held, {row, session, read: null})
   if (read && row.state !== 'complete') await keepCard(tools, read)
   await finishPlan(tools, held, {row, session, read})
 }

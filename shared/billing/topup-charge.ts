@@ -1,53 +1,74 @@
 import type {Stripe} from 'stripe'
-import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import {findBillingAccount, lockBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {listPacks} from '../../sql/plans.ts'
 import {type Attempt, beginAttempt, endAttempt, readMonth, setMonth} from '../../sql/topups.ts'
 import type {Config} from '../config.ts'
+import {holdCurrent} from '../credits/balance.ts'
+import {obstacleOf} from '../entitlements/standing.ts'
+import {atPoint} from '../fault-point.ts'
 import type {Log} from '../log.ts'
 import {readDefaultCard} from './default-card.ts'
 import {metadataOf} from './metadata.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {declineTopup, failTopup, holdBoth, type Settled, type Stop, settleByIntent} from './topup-settle.ts'
+import {declineTopup, failTopup, type Settled, type Stop, settleByIntent} from './topup-settle.ts'
+import {packsFor} from './topup-trigger.ts'
 
 export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
+
+/** One that may be charged from now on. `at`: when that was looked at, by this process's own clock, which nobody sets. */
+export type Begun = Attempt & {at: number}
 
 /**
  * All that has to be known to charge, written down before the card is charged: asked again it is the same to the byte. Null where it is not to be
  * charged, because it cannot be, or because nobody wants it any more: that is looked at in the transaction after which it may be charged.
  */
-export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Attempt | null> => {
+export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Begun | null> => {
   const {db} = tools
   const create = await prepare(tools, attempt)
   if (typeof create === 'string') {
     await failTopup(tools, attempt, create)
     return null
   }
+  const at = performance.now()
   return db.transaction(async tx => {
     const {id} = attempt
-    const {isWanted, customer, month, now: askedAt} = await lookAgain(tx, attempt)
-    if (isWanted && customer === create.customer) return beginAttempt(tx, {id, month, params: {askedAt, create}})
+    const {isWanted, month, now: askedAt} = await lookAgain(tx, attempt, create)
+    if (isWanted) return since(at, await beginAttempt(tx, {id, month, params: {askedAt, create}}))
     await endAttempt(tx, {id, state: 'failed'})
     return null
   })
 }
 
-/** One that may have been charged and is to be asked for again, in the month that is now. Null where it is not wanted any more. */
-export const rebookTopup = ({db}: Tools, attempt: Attempt): Promise<Attempt | null> =>
-  db.transaction(async tx => {
-    const {isWanted, month} = await lookAgain(tx, attempt)
-    return isWanted ? setMonth(tx, {id: attempt.id, month}) : null
-  })
+const since = (at: number, attempt: Attempt | null): Begun | null => attempt && {...attempt, at}
 
-/** Holds the org's accounts, and answers whether it still wants this charged: on, open, and with room in the month it would be charged in. */
-const lookAgain = async (tx: Tx, {id, org, credits}: Attempt) => {
-  const account = await holdBoth(tx, org)
-  const {month, counted, now} = await readMonth(tx, {org, except: id})
-  const isOn = account?.topupEnabled === true && (await isOpenOrg(tx, org))
-  return {isWanted: isOn && counted + credits <= account.topupMonthlyCap!, customer: account?.customer ?? null, month, now}
+/** One that may have been charged and is to be asked for again, in the month that is now. Null where it is not wanted any more. */
+export const rebookTopup = ({db}: Tools, attempt: Attempt): Promise<Begun | null> => {
+  const at = performance.now()
+  return db.transaction(async tx => {
+    const {isWanted, month} = await lookAgain(tx, attempt, createOf(attempt))
+    return isWanted ? since(at, await setMonth(tx, {id: attempt.id, month})) : null
+  })
 }
+
+/**
+ * Holds the org's accounts, and answers whether it wants this charged now: open and in good standing, this pack, so many of it, of this customer, and
+ * with room for it in the month it would be charged in. Settings, credits and plans may have changed since it was thought of.
+ */
+const lookAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt, {customer}: Stripe.PaymentIntentCreateParams) => {
+  const account = await lockBillingAccount(tx, org)
+  const {standing, balance} = await holdCurrent(tx, org)
+  const {month, counted, now} = await readMonth(tx, {org, except: id})
+  const isOn = account?.topupEnabled === true && account.topupPack === packKey && account.customer === customer
+  if (!isOn || obstacleOf(standing) !== null || !(await isOpenOrg(tx, org))) return {isWanted: false, month, now}
+  const gap = account.topupThreshold! - balance.available
+  const wanted = packsFor({gap, room: account.topupMonthlyCap! - counted, each: credits / quantity})
+  return {isWanted: quantity <= wanted, month, now}
+}
+
+const createOf = ({params}: Attempt) => params.create as unknown as Stripe.PaymentIntentCreateParams
 
 /** What is asked of the provider, or why nothing can be. */
 const prepare = async (tools: Tools, attempt: Attempt): Promise<Stripe.PaymentIntentCreateParams | Stop> => {
@@ -67,7 +88,7 @@ const prepare = async (tools: Tools, attempt: Attempt): Promise<Stripe.PaymentIn
   }
 }
 
-/** What one pack costs by now; null where the provider sells it no more, or not by the piece. */
+/** What one pack costs by now; null where the provider sells it no more, or not by the piece, or gives it away. */
 const findPrice = async ({db, payment}: Tools, packKey: string) => {
   const id = (await listPacks(db)).find(({key}) => key === packKey)?.paymentPriceId
   if (!id) return null
@@ -77,18 +98,24 @@ const findPrice = async ({db, payment}: Tools, packKey: string) => {
       if (error instanceof PaymentFailure && error.status === 404) return null
       throw error
     })
-  if (!price?.active || price.recurring !== null || price.unit_amount === null) return null
+  if (!price?.active || price.recurring !== null || !price.unit_amount) return null
   return {amount: price.unit_amount, currency: price.currency}
 }
 
+/** From having looked to asking. Who slept longer looks again: much may be wanted no more by then, and the key be forgotten. */
+const freshMs = 60_000
+
 /** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */
-export const askTopup = async (tools: Tools, attempt: Attempt): Promise<Settled> => {
-  const {id, params} = attempt
-  const create = params.create as unknown as Stripe.PaymentIntentCreateParams
+export const askTopup = async (tools: Tools, attempt: Begun): Promise<Settled> => {
+  const {id, at} = attempt
   try {
-    const intent = await tools.payment.ask('payment_intent', stripe =>
-      stripe.paymentIntents.create(create, {idempotencyKey: `topup:${id}`}),
-    )
+    const intent = await tools.payment.ask('payment_intent', async stripe => {
+      atPoint('before_topup')
+      if (performance.now() - at > freshMs) throw new PaymentFailure('It was looked at too long ago', {kind: 'busy'})
+      // Not tried again by itself: whoever does looks first.
+      return stripe.paymentIntents.create(createOf(attempt), {idempotencyKey: `topup:${id}`, maxNetworkRetries: 0})
+    })
+    atPoint('after_topup')
     return await settleByIntent(tools, attempt, intent)
   } catch (error) {
     if (!(error instanceof PaymentFailure)) throw error

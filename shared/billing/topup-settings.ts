@@ -60,10 +60,12 @@ type Tools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
  * from here on; what the org lacks by the new settings is sent for at once.
  */
 export const keepTopup = async (tools: Tools, author: Author, asked: z.output<typeof TopupBody>) => {
-  const {db, queue} = tools
+  const {db, queue, payment} = tools
   const {org} = author
   if ((await readStanding(db, org)).sandbox) throw sandboxRefused()
-  if (asked.enabled) await assertChargeable(tools, org, asked)
+  if (asked.enabled) assertSells(payment)
+  if (asked.packKey !== undefined) await findPackForSale(db, asked.packKey)
+  if (asked.enabled) await assertChargeable(tools, org)
   await keepAccount(db, org)
   return db.transaction(async tx => {
     const before = settingsOf(await lockBillingAccount(tx, org))
@@ -82,11 +84,9 @@ export const keepTopup = async (tools: Tools, author: Author, asked: z.output<ty
 }
 
 /** Before anything is held: this asks the provider. */
-const assertChargeable = async (tools: Tools, org: string, {packKey}: z.output<typeof TopupBody>) => {
-  const {db, payment, log} = tools
-  assertSells(payment)
+const assertChargeable = async (tools: Tools, org: string) => {
+  const {db, log} = tools
   const account = await findBillingAccount(db, org)
-  if (packKey !== undefined || account?.topupPack) await findPackForSale(db, packKey ?? account!.topupPack!)
   if (!account?.customer)
     throw new Refusal(
       'NO_PAYMENT_CUSTOMER',

@@ -8,6 +8,7 @@ import {announce} from '../notices/announce.ts'
 import {recordChanges} from '../registry/change.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
+import {isoOf} from './subscription.ts'
 
 export type Settled = Attempt['state'] | 'gone'
 
@@ -22,12 +23,12 @@ const confirmingMs = 120_000
 /** By what the provider has of it. One that is not paid is cancelled first, so that nobody can pay it any more, and counts until then. */
 export const settleByIntent = async (tools: Tools, attempt: Attempt, intent: Stripe.PaymentIntent): Promise<Settled> => {
   const {status, last_payment_error: error} = intent
-  if (status === 'succeeded') return succeedTopup(tools, attempt, intent.id)
+  if (status === 'succeeded') return succeedTopup(tools, attempt, intent)
   if (status === 'canceled') return declineTopup(tools, attempt, {intent: intent.id, code: error?.code})
   const age = Date.parse(attempt.now) - Date.parse(String(attempt.params.askedAt))
   if (status === 'processing' || (!error && age < confirmingMs)) return stateOf(tools.db, attempt)
   const ended = await cancelIntent(tools, intent.id)
-  if (ended.status === 'succeeded') return succeedTopup(tools, attempt, intent.id)
+  if (ended.status === 'succeeded') return succeedTopup(tools, attempt, ended)
   if (ended.status !== 'canceled') return stateOf(tools.db, attempt)
   return declineTopup(tools, attempt, {intent: intent.id, code: error?.code})
 }
@@ -42,10 +43,11 @@ const cancelIntent = ({payment}: Tools, id: string) =>
     })
 
 /** Once, whoever learns of it first: the attempt ends once, and credits are given once under its name. */
-const succeedTopup = ({db}: Tools, {id, org, credits}: Attempt, intent: string): Promise<Settled> =>
+const succeedTopup = ({db}: Tools, {id, org, credits}: Attempt, {id: intent, created}: Stripe.PaymentIntent): Promise<Settled> =>
   db.transaction(async (tx): Promise<Settled> => {
     await holdBoth(tx, org)
-    if (await endAttempt(tx, {id, state: 'succeeded', intent})) {
+    const paidIn = isoOf(created)!.slice(0, 'yyyy-mm'.length)
+    if (await endAttempt(tx, {id, state: 'succeeded', intent, paidIn})) {
       const {before, after} = await grantCredits(tx, {org, ref: `topup:${id}`, pool: 'purchased', credits, expiresAt: null})
       const change = {page: 'usage', subject: 'credits.purchased', before: before.purchased, after: after.purchased}
       await recordChanges(tx, {org, via: 'payment'}, [change])
@@ -82,7 +84,7 @@ const endUnpaid = ({db}: Tools, attempt: Attempt, {state, intent, stop}: Unpaid)
   })
 
 /** In the order everybody takes them in. */
-export const holdBoth = async (tx: Tx, org: string) => {
+const holdBoth = async (tx: Tx, org: string) => {
   const account = await lockBillingAccount(tx, org)
   await holdAccount(tx, org)
   return account

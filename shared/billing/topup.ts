@@ -1,3 +1,4 @@
+import type {Stripe} from 'stripe'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Tx} from '../../sql/database.ts'
 import {type Attempt, findAttempt, findLastAsked, listOpenAttempts, resumeTopup} from '../../sql/topups.ts'
@@ -60,7 +61,9 @@ const findIntent = async ({payment}: Tools, {id, params, intentId}: Attempt) => 
   const {customer} = params.create as {customer: string}
   const after = Math.floor(Date.parse(String(params.askedAt)) / 1000) - 3600
   for (let page = 0, from: {starting_after?: string} = {}; page < mostLists; page++) {
-    const {data, has_more} = await payment.ask('list', stripe => stripe.paymentIntents.list({customer, limit: perList, ...from}))
+    const {data, has_more} = await payment
+      .ask('list', stripe => stripe.paymentIntents.list({customer, limit: perList, ...from}))
+      .catch(emptyWhereGone)
     const found = data.find(({metadata}) => metadata.attempt_id === id)
     if (found) return found
     const last = data.at(-1)
@@ -68,6 +71,12 @@ const findIntent = async ({payment}: Tools, {id, params, intentId}: Attempt) => 
     from = {starting_after: last.id}
   }
   throw new PaymentFailure(`More than ${perList * mostLists} payments of one customer since then`, {kind: 'unavailable'})
+}
+
+/** Who has no such customer any more has no payment of theirs either. */
+const emptyWhereGone = (error: unknown): {data: Stripe.PaymentIntent[]; has_more: boolean} => {
+  if (error instanceof PaymentFailure && error.status === 404) return {data: [], has_more: false}
+  throw error
 }
 
 /** All of the org's that are under way. */

@@ -8,7 +8,7 @@ import {beginSignIn, hashOf, randomText, visitMinutes} from '../people/sign-in.t
 import {signId} from '../people/signed.ts'
 import {findClient} from './client.ts'
 import {issuerOf, resourceOf, scope} from './metadata.ts'
-import {isAmong, withParameters} from './redirect.ts'
+import {isAmong, isHere, withParameters} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
 
 type Tools = {db: Pool; config: Config; outbound: Outbound; log: Log}
@@ -17,8 +17,9 @@ type Tools = {db: Pool; config: Config; outbound: Outbound; log: Log}
 export type Asked = Record<string, string | string[] | undefined>
 
 /**
- * Where a browser that asks on behalf of a client is sent: to sign in, to the consent page, or back to the client with what is wrong. A
- * client or a redirect address nobody knows is thrown instead: nothing is sent where nobody registered (RFC 9700, part 4.1).
+ * Where a browser that asks on behalf of a client is sent: to sign in, or back to a program on its computer with what is wrong. All else is
+ * thrown: nothing is sent where nobody registered, and since anybody registers, nothing to a web address before somebody signed in and decided,
+ * or a link to us would lead anywhere (RFC 9700, parts 4.1 and 4.11.2).
  */
 export const authorise = async (tools: Tools, asked: Asked, browser: string | null): Promise<{url: string; browser: string | null}> => {
   const client = await findClient(tools, one(asked, 'client_id'))
@@ -28,7 +29,7 @@ export const authorise = async (tools: Tools, asked: Asked, browser: string | nu
   try {
     return await begin(tools, {client: client.id, redirectUri, asked, browser})
   } catch (error) {
-    if (!(error instanceof OAuthRefusal)) throw error
+    if (!(error instanceof OAuthRefusal) || !isHere(redirectUri)) throw error
     const parameters = {error: error.code, error_description: error.message, state: stateOf(asked)}
     return {url: answerTo(tools.config, redirectUri, parameters), browser: null}
   }
@@ -49,10 +50,9 @@ const begin = async (tools: Tools, {client, redirectUri, asked, browser: carried
   const challenge = readChallenge(asked, config)
   const browser = carried ?? randomText()
   const row = {id: newId('oar'), client, redirectUri, clientState: stateOf(asked), challenge, browserHash: hashOf(browser)}
-  const request = await insertRequest(db, {...row, minutes: visitMinutes})
-  if (request.person !== null) return {url: await consentUrl(config, request), browser}
+  await insertRequest(db, {...row, minutes: visitMinutes})
   const dc = config.CRM_STANDIN_URL ? 'local' : 'us'
-  return beginSignIn({db, config}, {purpose: 'grant', request: request.id, dc, returnTo: undefined, browser})
+  return beginSignIn({db, config}, {purpose: 'grant', request: row.id, dc, returnTo: undefined, browser})
 }
 
 /** The challenge of a request there is nothing wrong with. */

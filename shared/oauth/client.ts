@@ -1,9 +1,12 @@
 import {z} from 'zod'
 import type {Db} from '../../sql/database.ts'
-import {findDocumentClient, findRegisteredClient, insertClient, keepDocumentClient, type OAuthClient} from '../../sql/oauth-clients.ts'
+import {findDocumentClient, findRegisteredClient, keepClient, type OAuthClient} from '../../sql/oauth-clients.ts'
+import type {Config} from '../config.ts'
 import {newId} from '../ids.ts'
+import {openLine} from '../line.ts'
 import type {Log} from '../log.ts'
 import {OutboundFailure} from '../outbound/failure.ts'
+import {hostOf, placeOf, portOf} from '../outbound/hosts.ts'
 import type {Outbound} from '../outbound/outbound.ts'
 import {isRedirectUri} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
@@ -19,7 +22,7 @@ const documentSeconds = 5
 /** A name is shown to a person who decides by it: one line, nothing that writes backwards or is not seen. */
 const Name = z
   .string()
-  .transform(text => text.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim())
+  .transform(text => text.replaceAll(/[\p{C}\p{Z}\p{DI}\u2800]+/gu, ' ').trim())
   .pipe(z.string().max(100))
 const RedirectUris = z
   .array(z.string().refine(isRedirectUri, 'https, http of a loopback address, or the scheme of a program'))
@@ -36,9 +39,8 @@ export const registerClient = async (db: Db, said: unknown) => {
     const isUri = error.issues.every(({path}) => path[0] === 'redirect_uris')
     throw new OAuthRefusal(isUri ? 'invalid_redirect_uri' : 'invalid_client_metadata', z.prettifyError(error).slice(0, 500))
   }
-  const named = {id: newId('mcl'), name: data.client_name || 'An unnamed client', redirectUris: data.redirect_uris}
-  const client = await insertClient(db, named, {mostUnused})
-  if (!client) throw new OAuthRefusal('temporarily_unavailable', 'Too many clients were registered today: come back tomorrow', 503)
+  const name = data.client_name || 'An unnamed client'
+  const client = await keep(db, {id: newId('mcl'), kind: 'registered', name, redirectUris: data.redirect_uris})
   return {
     client_id: client.id,
     client_id_issued_at: Math.floor(Date.parse(client.createdAt) / 1000),
@@ -50,30 +52,43 @@ export const registerClient = async (db: Db, said: unknown) => {
   }
 }
 
-type Tools = {db: Db; outbound: Outbound; log: Log}
+const keep = async (db: Db, client: Omit<OAuthClient, 'createdAt'>): Promise<OAuthClient> => {
+  const kept = await keepClient(db, client, {mostUnused})
+  if (!kept) throw new OAuthRefusal('temporarily_unavailable', 'Too many clients come just now: try again in ten minutes', 503)
+  return kept
+}
+
+type Tools = {db: Db; config: Pick<Config, 'PUBLIC_URL' | 'PRIVATE_HOSTS'>; outbound: Outbound; log: Log}
 
 /**
  * The client of an id: one that registered, or one whose id is the address of a document about it, which is then read, and again an hour
  * later. Throws `invalid_client`.
  */
-export const findClient = async ({db, outbound, log}: Tools, id: string): Promise<OAuthClient> => {
+export const findClient = async ({db, config, outbound, log}: Tools, id: string): Promise<OAuthClient> => {
   if (!id.startsWith('https://')) {
     const found = await findRegisteredClient(db, id)
     if (!found) throw invalidClient('This program is not known here any more: remove the connection in it and connect again')
     return found
   }
-  assertDocumentAddress(id)
+  assertDocumentAddress(config, id)
   const known = await findDocumentClient(db, {id, minutes: documentMinutes})
   if (known) return known
-  const {client_name: name, redirect_uris: redirectUris} = await readDocument({outbound, log}, id)
-  return keepDocumentClient(db, {id, name: name || new URL(id).host, redirectUris})
+  const {client_name: name, redirect_uris: redirectUris} = await inLine(() => readDocument({outbound, log}, id))
+  return keep(db, {id, kind: 'document', name: name || new URL(id).host, redirectUris})
 }
 
-/** An address that is written in one way only, so that one client has one id. */
-const assertDocumentAddress = (id: string) => {
+/** Anybody has us read what they name, so it is never many at once. */
+const inLine = openLine({atOnce: 4, mostWaiting: 40, says: 'Too many programs are being looked up: try again in a moment'})
+
+/**
+ * An address that is written in one way only, so that one client has one id. What the operator lets orgs reach within the house is not let to
+ * everybody by this, nor are we.
+ */
+const assertDocumentAddress = ({PUBLIC_URL, PRIVATE_HOSTS}: Tools['config'], id: string) => {
   const url = URL.canParse(id) && id.length <= 500 ? new URL(id) : null
   if (!url || url.href !== id || url.pathname === '/' || url.hash || url.username || url.password)
     throw invalidClient('A client id that is an address has a path, no fragment, and no user in it')
+  if (hostOf(url) === hostOf(new URL(PUBLIC_URL)) || PRIVATE_HOSTS.includes(placeOf(hostOf(url), portOf(url)))) throw unread()
 }
 
 const ClientDocument = z.object({
@@ -101,14 +116,18 @@ const fetchJson = async ({outbound, log}: Pick<Tools, 'outbound' | 'log'>, id: s
     const chunks: Uint8Array[] = []
     for await (const chunk of answer.body) chunks.push(chunk)
     if (answer.status !== 200) throw invalidClient(`The address of the client id answered ${answer.status}`)
+    // What people upload to a site of others is served as something else.
+    if (!/^application\/([\w.+-]+\+)?json *(;|$)/i.test(answer.headers['content-type'] ?? '')) throw unread()
     return JSON.parse(Buffer.concat(chunks).toString('utf8'))
   } catch (error) {
     if (error instanceof OAuthRefusal) throw error
     if (!(error instanceof OutboundFailure) && !(error instanceof SyntaxError)) throw error
     log.info({err: error}, 'a client document was not read')
-    // Which of our own places can be reached is nobody's to learn.
-    throw invalidClient('The document at the client id could not be read as JSON')
+    throw unread()
   }
 }
+
+/** Which of our own places can be reached is nobody's to learn. */
+const unread = () => invalidClient('The document at the client id could not be read as application/json')
 
 const invalidClient = (says: string) => new OAuthRefusal('invalid_client', says)

@@ -10,7 +10,7 @@ export const isRedirectUri = (text: string): boolean => {
   if (text.length > longest || /[^\x21-\x7e]|[\\#]/.test(text) || !URL.canParse(text)) return false
   const {protocol, username, password, hostname} = new URL(text)
   if (username || password) return false
-  if (protocol === 'https:') return hostname !== ''
+  if (protocol === 'https:') return /^https:\/\/[^/]/i.test(text) && isPlainHost(hostname)
   if (protocol === 'http:') return isLoopback(hostname)
   return KNOWN_SCHEMES.includes(protocol) || /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)
 }
@@ -24,6 +24,12 @@ const withoutPort = (text: string): string | null => {
   const [, start, rest] = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?((?:[/?].*)?)$/.exec(text) ?? []
   return start === undefined ? null : `${start} ${rest}`
 }
+
+/** URLs take more for a name than names have, some of which would say something else in a header that names it. */
+const isPlainHost = (hostname: string) => /^([a-z0-9_-]+\.)*[a-z0-9_-]+\.?$|^\[[0-9a-f:]+\]$/.test(hostname)
+
+/** Whether it leads to a program on the computer the browser runs on, and so to nobody else's place. */
+export const isHere = (redirectUri: string): boolean => new URL(redirectUri).protocol !== 'https:'
 
 const isLoopback = (hostname: string) => ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
 

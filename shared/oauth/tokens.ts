@@ -13,6 +13,8 @@ import {OAuthRefusal} from './refusal.ts'
 const accessSeconds = 3_600
 /** Each is used once for the next, so a client that comes at least once a month stays. */
 const refreshSeconds = 30 * 86_400
+/** An answer that was lost is asked for again, and of one program's two windows both renew at the hour. */
+const graceSeconds = 30
 export const ACCESS = 'lading-mcp_'
 const REFRESH = 'lading-refresh_'
 
@@ -50,17 +52,17 @@ const redeemCode = async (tx: Tx, form: Form): Promise<object> => {
   return issue(tx, grant.id)
 }
 
-/** Each refresh token is used once. One that comes again is in two hands, so nobody keeps what it led to. */
+/** Each refresh token is used once, or at once again. One that comes later is in two hands, so nobody keeps what it led to. */
 const refresh = async (tx: Tx, form: Form): Promise<object> => {
   assertScope(form.scope)
   const client = needed(form, 'client_id')
   const hash = hashSecret(needed(form, 'refresh_token'))
-  const found = await lockRefresh(tx, hash)
+  const found = await lockRefresh(tx, hash, {graceSeconds})
   if (!found || found.clientId !== client) return refused('No such refresh token')
   if (found.revoked) return refused('This access was taken back')
-  if (found.used || found.banned) {
+  if (found.reused || found.banned) {
     await revokeGrant(tx, found.grant)
-    return refused(found.used ? 'This refresh token was used already: the access it gave is taken back' : 'The account has been blocked')
+    return refused(found.reused ? 'This refresh token was used already: the access it gave is taken back' : 'The account has been blocked')
   }
   if (found.expired) return refused('This refresh token has expired')
   await useRefresh(tx, hash)

@@ -8,7 +8,8 @@ import {startApiProcess} from '../api-process.ts'
 import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {type Call, openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
-import {openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
+import {frozen, openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
+import {until} from '../until.ts'
 
 /** Every change ends at every one of its steps; the API is killed for real at those that matter most. Whoever looks next brings it to its end. */
 const test = anyTest.serial as TestFn
@@ -68,6 +69,42 @@ for (const [index, {name, change, point}] of cases.entries()) {
     await settleMoney(t, billing)
   })
 }
+
+test('a process that sleeps until its hold has run out, and wakes: what others have made of it meanwhile stands', async t => {
+  const {payment, prices} = billing
+  const sleeper = await startApiProcess({...environment(), FAULT_POINT: 'after_plan_change:1:SIGSTOP'})
+  t.teardown(() => sleeper.signal('SIGKILL'))
+  const payer = await openWaiting(billing, 'N', {planKey: 'team'})
+  const asked = openCalls(sleeper.url)(payer.token)('POST', `/orgs/${payer.org}/billing/plan`, {planKey: 'enterprise'})
+  await until(payer.changes, rows => rows.length === 1)
+  await payment.dashboard.changePrice(payer.id, prices['business.month'])
+  await holdRunsOut()
+  // What it had not done would be another thing by now: nobody sends it.
+  t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel')
+  const [before, charged] = [frozen(payer), payer.charged()]
+  sleeper.signal('SIGCONT')
+  const late = await asked
+  t.deepEqual([late.status, late.body.code], [409, 'CHANGE_IN_PROGRESS'])
+  t.deepEqual([frozen(payer), payer.charged()], [before, charged])
+  t.deepEqual(
+    (await payer.changes()).map(({state}) => state),
+    ['refused', 'accepted'],
+  )
+
+  // Twenty at once, at two processes.
+  const other = openCalls(sleeper.url)(payer.token)
+  const path = `/orgs/${payer.org}/billing/plan`
+  const answers = await Promise.all(
+    Array.from({length: 20}, (_, n) => (n % 2 ? other : payer.call)('POST', path, {planKey: 'enterprise'})),
+  )
+  const done = answers.filter(({status}) => status === 200)
+  t.is(done.length, 1)
+  for (const {status, body} of answers.filter(one => !done.includes(one)))
+    t.true(status === 409 && ['CHANGE_IN_PROGRESS', 'NO_CHANGE'].includes(body.code), `${status} ${body.code}`)
+  t.is(payer.charged() - charged, done[0]!.body.due.amount)
+  t.false(await payer.isHeld())
+  await settleMoney(t, billing)
+})
 
 const isUpgrade = ({ask}: Change) => ask !== 'take back' && ask.planKey === 'enterprise'
 

@@ -1,16 +1,16 @@
 import anyTest, {type TestFn} from 'ava'
 import {listen} from '../../api/listen.ts'
 import {openModel} from '../../shared/ai/model.ts'
-import {usageOf} from '../ai.ts'
+import {putOnCredits, usageOf} from '../ai.ts'
 import {checkFile} from '../checking.ts'
 import {openCalls} from '../client.ts'
-import {ok} from '../importing.ts'
+import {accounts, ok, openOrg, runImport} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
 import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../talking.ts'
 
 /** One model for all: the tests take turns. */
 const test = anyTest.serial as TestFn<Talking>
-test.before(async t => void Object.assign(t.context, await openTalking(t, {workers: ['checks']})))
+test.before(async t => void Object.assign(t.context, await openTalking(t, {workers: ['checks', 'discovery', 'imports']})))
 test.beforeEach(t => t.context.model.clear())
 
 const ask = (talk: Talk, more: object = {}) => chat(talk, {message: 'How?', import: talk.importId, place: ['checks'], ...more})
@@ -141,6 +141,22 @@ test('a problem is explained by its kind, counts and what to do, with what may l
   const denied = await chat(talk, {message: 'Why?', import: importId, place})
   t.is(denied.done.samples, 'none')
   t.notRegex(model.received(), /tomorrowish|perhapsly|Zwölfender|Quittenmus|Entenhausen|Posemuckel/)
+})
+
+test('how the last run ended is told by outcomes, codes and counts, without a word of its records', async t => {
+  const {house, model} = t.context
+  const org = await openOrg(house)
+  await putOnCredits(house, org.org, 1_000)
+  const csv = `name,number,city\n${['Glump & Sons', 'Hurz KG'].map((name, n) => `${name},A-${n},Ulm`).join('\n')}\n`
+  const refusal = {type: 'refuse', index: 1, code: 'INVALID_DATA', message: 'Not this: Hurz KG'} as const
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: refusal})
+  const {path, run} = await runImport(org, {csv, flow: accounts})
+  model.script(calls('explain_issue', {kind: null, module: 'Accounts', field: null}), {text: 'Ah.'})
+  const answer = await chat(org, {message: 'What happened?', import: path.split('/').at(-1), place: ['run']})
+  const told = resultOf(answer).run
+  t.deepEqual(told.counts, run.counts)
+  t.deepEqual(told.failures, [{module: 'Accounts', outcome: 'refused', code: 'INVALID_DATA', count: 1}])
+  t.notRegex(model.received(), /Glump|Hurz/)
 })
 
 test('what the model asks for of another org is answered as what nobody has', async t => {

@@ -51,10 +51,12 @@ test('the SDK’s own client registers, signs in, calls a tool, and renews its t
   await client.close()
 })
 
+const json = {'content-type': 'application/json; charset=utf-8'}
+
 /** A web server of a client's, and a deployment that trusts its certificate and may reach it. */
 const openPublisher = async () => {
   const {cert, key} = makeCertificate(['localhost'])
-  const served = {document: {} as unknown, status: 200, headers: {} as Record<string, string>, asked: 0}
+  const served = {document: {} as unknown, status: 200, headers: json as Record<string, string>, asked: 0}
   const server = createServer({cert, key}, (_, response) => {
     served.asked++
     response
@@ -68,8 +70,24 @@ const openPublisher = async () => {
   const outbound = openOutbound({PRIVATE_HOSTS: [`localhost:${port}`], SOURCE_HOSTS: ['*']}, {ca: cert})
   const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0}})
   endWithWorld(drain)
-  return {served, address: `https://localhost:${port}`, place: {url, as: openCalls(url)}}
+  return {served, address: `https://localhost:${port}`, outbound, place: {url, as: openCalls(url)}}
 }
+
+test('what orgs may reach within the house is not let to whoever names it, nor are we', async t => {
+  const {served, address, outbound} = await openPublisher()
+  const id = `${address}/client.json`
+  served.document = {client_id: id, redirect_uris: [redirectUri]}
+  const tell = async (more: object) => {
+    const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0, ...more}})
+    endWithWorld(drain)
+    return askFor({url, as: openCalls(url)}, id, newVerifier())
+  }
+  for (const more of [{PRIVATE_HOSTS: [new URL(id).host]}, {PUBLIC_URL: 'https://localhost:4000'}]) {
+    const {status, body} = await tell(more)
+    t.deepEqual([status, body.oauth, served.asked], [400, 'invalid_client', 0])
+  }
+  t.is((await tell({})).status, 302, 'it was there')
+})
 
 test('a client whose id is the address of a document is what the document says', async t => {
   const {served, address, place} = await openPublisher()
@@ -95,7 +113,9 @@ test('a client whose id is the address of a document is what the document says',
   t.is(await told({}), 'invalid_client')
   Object.assign(served, {status: 302, headers: {location: 'http://127.0.0.1:1/'}})
   t.is(await told({}), 'invalid_client', 'nothing is followed')
-  Object.assign(served, {status: 200, headers: {}})
+  Object.assign(served, {status: 200, headers: {'content-type': 'text/plain'}})
+  t.is(await told({}), 'invalid_client', 'what people upload to a site of others')
+  served.headers = json
   const asked = served.asked
   for (const path of ['', '/', '/client.json#part', '/x/../client.json']) t.is(await told({}, path), 'invalid_client', path)
   t.is(served.asked, asked, 'nor is one asked for that is written otherwise')
@@ -126,8 +146,18 @@ test('anybody may register, within bounds', async t => {
     insert into oauth_clients (id, kind, name, redirect_uris) select 'mcl_' || n, 'registered', 'x', '{}' from generate_series(1, 5000) n`)
   const {url, drain} = await listen({...here.tools, config: {...here.config, PORT: 0, RATE_PER_ADDRESS: 0}})
   endWithWorld(drain)
-  const full = await openCalls(url)(null)('POST', '/oauth/register', {redirect_uris: [redirectUri]})
-  t.deepEqual([full.status, full.body.error], [503, 'temporarily_unavailable'])
+  const place = {url, as: openCalls(url)}
+  const count = () => here.db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from oauth_clients`)
+  const before = await count()
+  const client = await register(place)
+  t.is(await count(), before, 'the oldest of those nobody came for goes')
+  const kept = (await askFor(place, client, newVerifier())).status
+  await here.db.query(sql.unsafe`
+    insert into oauth_requests (id, client_id, redirect_uri, challenge, browser_hash, expires_at)
+    select 'oar_' || id, id, 'x', 'x', 'x', lading_now() + interval '1 minute' from oauth_clients`)
+  t.is(kept, 302)
+  const full = await place.as(null)('POST', '/oauth/register', {redirect_uris: [redirectUri]})
+  t.deepEqual([full.status, full.body.error], [503, 'temporarily_unavailable'], 'but none that somebody decides on')
 })
 
 test('maintenance comes before all of it', async t => {

@@ -15,6 +15,7 @@ import {
   redirectUri,
   register,
   revoke,
+  signInFrom,
 } from '../oauth-client.ts'
 import {type World, world} from '../world.ts'
 
@@ -87,13 +88,20 @@ test('the page says who asks and is closed to frames and scripts; its answer cou
   t.is((await answerPage(house, reached)).body.code, 'SIGN_IN_EXPIRED', 'answered before')
 })
 
-test('whoever signed in a moment ago in this browser is asked at once; another browser signs in itself', async t => {
+test('each request signs in itself, in the same browser too; whoever signs in next finds nobody else’s page', async t => {
   const [client, verifier] = [await register(house), newVerifier()]
-  const {cookie} = await reachPage(house, client, verifier)
-  const again = await askFor(house, client, verifier, {}, {cookie})
-  t.true(again.headers.get('location')!.startsWith(`${house.url}/oauth/consent?`))
-  const other = await askFor(house, client, verifier)
-  t.true(other.headers.get('location')!.startsWith(house.crm.url))
+  const first = await reachPage(house, client, verifier)
+  const {cookie} = first
+  const again = async (user: string) => {
+    const asked = await askFor(house, client, verifier, {}, {cookie})
+    t.true(asked.headers.get('location')!.startsWith(house.crm.url))
+    return signInFrom(house, asked, user)
+  }
+  const second = await again('ana@example.org')
+  t.is((await answerPage(house, first)).status, 303, 'the same person in two tabs')
+  const third = await again('zoe@other.example')
+  t.is((await answerPage(house, second)).body.code, 'SIGN_IN_EXPIRED', 'left open by somebody else')
+  t.is((await answerPage(house, third)).status, 303)
 })
 
 test('who is in several orgs chooses one of them', async t => {
@@ -126,7 +134,8 @@ test('what is wrong with a request is told to the client, but never where nobody
   t.is(await told({resource: 'https://another.example/mcp'}), 'invalid_target')
   t.is(await told({scope: 'everything'}), 'invalid_scope')
   t.is(await told({redirect_uri: 'http://127.0.0.1:1/callback', scope: 'x'}), 'invalid_scope', 'any port of a loopback address')
-  t.is(await told({redirect_uri: 'https://client.example/back', scope: 'x'}), 'invalid_scope')
+  const elsewhere = await askFor(house, client, newVerifier(), {redirect_uri: 'https://client.example/back', scope: 'x'})
+  t.deepEqual([elsewhere.status, elsewhere.headers.get('location'), elsewhere.body.oauth], [400, null, 'invalid_scope'], 'no open redirect')
 
   const strange = [
     'https://client.example/back?x',
@@ -196,13 +205,18 @@ test('a code is over in a minute', async t => {
   t.is((await askToken(house, codeGrant(client, code!, verifier))).body.error, 'invalid_grant')
 })
 
-test('a refresh token is used once; seen again, all it led to is gone', async t => {
+test('a refresh token is used once, or at once again; seen later, all it led to is gone', async t => {
   const first = await letIn(house)
-  const second = (await refresh(first.client, first.refresh)).body
+  const both = await Promise.all([refresh(first.client, first.refresh), refresh(first.client, first.refresh)])
+  t.deepEqual([both[0].status, both[1].status], [200, 200], 'two windows of one program')
+  for (const {body} of both) t.is((await meOf(body.access_token)).status, 200)
+  const second = both[0].body
   t.like(second, {token_type: 'Bearer', expires_in: 3600})
   t.is((await meOf(second.access_token)).status, 200)
   t.is((await meOf(first.access)).status, 200, 'the older access token lives out its hour')
   t.is((await refresh('mcl_other', second.refresh_token)).body.error, 'invalid_grant', 'of another client')
+  await house.db.query(sql.unsafe`
+    update oauth_tokens set used_at = used_at - interval '31 seconds' where grant_id = (select id from oauth_grants where client_id = ${first.client})`)
   t.is((await refresh(first.client, first.refresh)).body.error, 'invalid_grant')
   t.is((await refresh(first.client, second.refresh_token)).body.error, 'invalid_grant')
   t.is((await meOf(second.access_token)).body.code, 'TOKEN_REVOKED')

@@ -48,7 +48,7 @@ const converse = async (tools: Tools, {context, question}: Opened, listening: Li
   const {org, out, asking, ground} = context
   const {signal} = listening
   signal.throwIfAborted()
-  const sent = out.text(question.message)
+  const sent = out.said(question.message)
   const messages = messagesFor(context, sent)
   const known = chatTools(tools.db)
   const charged = await withCredits(tools, {org, feature: 'chat', hold: holdFor(messages, known), signal}, async spent => {

@@ -74,7 +74,7 @@ export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
     return {
       ...{org, import: found, place, connectorId, registry, everything, personal, judged, files, rows, out, asking},
       modules: asked.modules.length > 0 ? [...asked.modules] : [...new Set(flows.map(({module}) => module))],
-      history: asking && found ? await readReplay(tx, {org, importNo: found.no, place: asking.place}, out.text) : [],
+      history: asking && found ? await readReplay(tx, {org, importNo: found.no, place: asking.place}, out.said) : [],
       ground: await readGround(tx, org),
     }
   })

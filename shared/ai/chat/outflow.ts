@@ -7,6 +7,8 @@ export type Outflow = {
   /** Of the file that is asked about. */
   columns: Outgoing[]
   text(text: string): string
+  /** The same of what somebody said: there the words of personal values are struck out one by one, too. */
+  said(text: string): string
   /** The same of every text in a value, and of the names in it. */
   value(value: unknown): unknown
   /** Further columns, and that something of them is sent. */
@@ -20,9 +22,12 @@ const TELLING: Sent[] = ['none', 'masked', 'values', 'allow']
 /** `beside`: columns nothing is said of, and whose personal values are struck out of everything as those of `judged` are. */
 export const openOutflow = (policy: AiSamplePolicy, judged: readonly Sampled[], beside: readonly Sampled[] = []): Outflow => {
   const known = [...judged, ...beside]
-  const own = maskSamples(policy, known).columns.slice(0, judged.length)
+  const masked = maskSamples(policy, known).columns
+  const own = masked.slice(0, judged.length)
   let sent = sentOf(policy, own)
-  const text = (words: string) => maskText(words, known, policy)
+  const text = (whole: string) => maskText(whole, known, policy)
+  const secrets = secretWords(known, masked)
+  const said = (whole: string) => text(whole.normalize('NFC').replaceAll(WORD, word => (hasAny(secrets, word) ? STRUCK : word)))
   const value = (whole: unknown): unknown => {
     const parts = new Set<string>()
     gather(whole, parts)
@@ -31,13 +36,37 @@ export const openOutflow = (policy: AiSamplePolicy, judged: readonly Sampled[], 
     return text(together) === together ? whole : replace(whole, {text, value})
   }
   const sample = (columns: readonly Sampled[]) => {
-    const masked = maskSamples(policy, [...columns, ...known]).columns.slice(0, columns.length)
-    const told = sentOf(policy, masked)
+    const outgoing = maskSamples(policy, [...columns, ...known]).columns.slice(0, columns.length)
+    const told = sentOf(policy, outgoing)
     if (TELLING.indexOf(told) > TELLING.indexOf(sent)) sent = told
-    return masked
+    return outgoing
   }
-  return {policy, columns: own, text, value, sample, sent: () => sent}
+  return {policy, columns: own, text, said, value, sample, sent: () => sent}
 }
+
+const WORD = /[\p{L}\p{N}\p{M}]+/gu
+const STRUCK = '[…]'
+/** A shorter word is found in anything. */
+const fewestShared = 4
+
+/** Those of personal values, without the words of headers and of what is nobody's: they may leave anyway. */
+const secretWords = (known: readonly Sampled[], masked: readonly Outgoing[]): string[] => {
+  const words = (texts: readonly string[]) => new Set(texts.flatMap(text => text.normalize('NFC').match(WORD) ?? []).map(folded))
+  const cells = (personal: boolean) => known.flatMap(({samples}, at) => (masked[at]!.personal === personal ? samples : []))
+  const usual = words([...known.map(({name}) => name), ...cells(false)])
+  return [...words(cells(true)).difference(usual)].filter(word => word.length >= fewestShared)
+}
+
+const hasAny = (secrets: readonly string[], word: string) => {
+  const plain = folded(word)
+  return secrets.some(secret => plain.includes(secret))
+}
+
+const folded = (word: string) =>
+  word
+    .normalize('NFKD')
+    .replaceAll(/\p{M}|\p{Cf}/gu, '')
+    .toLowerCase()
 
 const gather = (value: unknown, into: Set<string>): void => {
   if (typeof value === 'string') into.add(value)

@@ -1,18 +1,11 @@
 import anyTest, {type TestFn} from 'ava'
 import fc from 'fast-check'
-import {z} from 'zod'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
 import {alignOverage} from '../../../shared/billing/overage-price.ts'
 import {switchOverage} from '../../../shared/billing/overage-switch.ts'
-import {reserveForRun, settleRows} from '../../../shared/entitlements/rows.ts'
-import {readStanding} from '../../../shared/entitlements/standing.ts'
-import {newId} from '../../../shared/ids.ts'
-import {sql} from '../../../sql/database.ts'
-import {insertHead} from '../../../sql/run-heads.ts'
-import {insertRun} from '../../../sql/runs.ts'
-import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../../billing.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {ok} from '../../importing.ts'
-import {until} from '../../until.ts'
+import {openOverage} from '../../overage.ts'
 
 /** Rows beyond a plan: written down with the run's end, told to the meter once each, whatever fails on the way. */
 const test = anyTest.serial as TestFn
@@ -25,45 +18,6 @@ test.afterEach(t => settleMoney(t, billing))
 
 const shouldRetry = false
 const path = '/v1/billing/meter_events'
-
-/** An org whose period has 10 rows, with overage on, and what its runs write. */
-const openOverage = async ({interval = 'month' as 'month' | 'year', rowsLimit = 10} = {}) => {
-  const {house, payment} = billing
-  const {org} = await house.makeOrg()
-  const subscription = await seedSubscription(billing, {org, planKey: 'team', interval})
-  await switchOverage(house.tools, {org, via: 'session'}, {enabled: true})
-  // The provider's clock has whole seconds: its period may begin within one of now.
-  const {window} = await until(
-    () => readStanding(house.db, org),
-    ({anchor, now}) => anchor <= now,
-  )
-  await house.hot.query('insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4)', [
-    ...[org, window.startsAt, window.endsAt, rowsLimit],
-  ])
-  const write = (rows: number) =>
-    house.db.transaction(async tx => {
-      const runId = newId('run')
-      const no = await insertRun(tx, {id: runId, org, person: null, connector: null, importNo: null, declaredRows: rows})
-      await insertHead(tx, {run: no, rowsLimit: rows, limitBy: 'declaration'})
-      await reserveForRun(tx, await readStanding(tx, org), {runId, rows, fewer: false})
-      await tx.query(sql.unsafe`update run_heads set counted = ${rows} where run_no = ${no}`)
-      await settleRows(tx, runId)
-      return runId
-    })
-  const customer = subscription.customer as string
-  const Row = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), attempts: z.number()})
-  return {
-    ...{org, customer, subscription, write},
-    reports: () =>
-      house.db.any(sql.type(Row)`
-        select identifier, rows, sent_at is not null as sent, attempts from overage_reports where org_id = ${org} order by at, identifier`),
-    told: () => payment.world.store.all('~usage').filter(one => one.customer === customer) as {id: string; value?: number}[],
-    notices: async () =>
-      (await house.hot.query(`select about from notices where org_id = $1 and kind = 'usage.rows' order by notice_no`, [org])).rows.map(
-        ({about}) => about,
-      ),
-  }
-}
 
 const send = () => sendOverage(billing.house.tools, {most: 100})
 const rowsTold = (org: {told(): {value?: number}[]}) => org.told().reduce((sum, {value = 0}) => sum + value, 0)
@@ -80,7 +34,7 @@ test('which of those in doubt come to a sum', t => {
 })
 
 test('rows beyond the plan’s are told to the meter once, and each mark of the period is said once', async t => {
-  const org = await openOverage()
+  const org = await openOverage(billing)
   await org.write(4)
   t.deepEqual(await org.notices(), [])
   await org.write(1)
@@ -115,7 +69,7 @@ test('rows beyond the plan’s are told to the meter once, and each mark of the 
 
 test('a yearly plan is billed its rows by the month', async t => {
   const {stripe} = billing
-  const org = await openOverage({interval: 'year'})
+  const org = await openOverage(billing, {interval: 'year'})
   await org.write(25)
   await send()
   await pass(billing, 32)
@@ -143,7 +97,7 @@ test('whatever fails on the way, each is counted once', async t => {
         {minLength: 1, maxLength: 4},
       ),
       async faults => {
-        const org = await openOverage()
+        const org = await openOverage(billing)
         for (const rows of [15, 2, 2, 7]) await org.write(rows)
         for (const {action, hours} of faults) {
           billing.payment.faults.add({method: 'POST', path, action})
@@ -166,8 +120,8 @@ test('whatever fails on the way, each is counted once', async t => {
 })
 
 test('one that may have arrived long ago is looked for before it is told again', async t => {
-  const arrived = await openOverage()
-  const lost = await openOverage()
+  const arrived = await openOverage(billing)
+  const lost = await openOverage(billing)
   const [one, other] = [await arrived.write(13), await lost.write(14)]
   billing.payment.faults.add({method: 'POST', path, action: {type: 'half'}})
   await send()
@@ -183,7 +137,7 @@ test('one that may have arrived long ago is looked for before it is told again',
 
 test('on another plan rows cost what they cost there', async t => {
   const {house, stripe, prices} = billing
-  const org = await openOverage()
+  const org = await openOverage(billing)
   const tools = house.tools
   t.is(await alignOverage(tools, {most: 1000}), 0)
   const {product, recurring} = await stripe.prices.retrieve(prices.overage)
@@ -206,7 +160,7 @@ test('on another plan rows cost what they cost there', async t => {
 })
 
 test('what the meter took and did not count is found', async t => {
-  const org = await openOverage()
+  const org = await openOverage(billing)
   const run = await org.write(12)
   await send()
   await billing.stripe.billing.meterEventAdjustments.create({cancel: {identifier: `${run}:1`}, event_name: 'lading_rows', type: 'cancel'})
@@ -216,7 +170,7 @@ test('what the meter took and did not count is found', async t => {
 
 test('without overage nothing is written down, nor for an org that gets no bill', async t => {
   const {house} = billing
-  const org = await openOverage()
+  const org = await openOverage(billing)
   await switchOverage(house.tools, {org: org.org, via: 'session'}, {enabled: false})
   await t.throwsAsync(org.write(11), {message: /10 of the 10/})
   await house.hot.query('update orgs set overage_enabled = true where id = $1', [org.org])

@@ -46,30 +46,33 @@ const phaseItem = (price: string, quantity: number | undefined, metadata: Record
   tax_rates: [],
 })
 
-/** The phases as given, each beginning where the one before ended; the one that runs must be the same as it is. */
+/** The phases as given, each beginning where the one before ended; the one that runs must hold what is on the subscription now. */
 export const readPhases = (world: World, schedule: Thing, given: Record<string, any>[]): Record<string, any>[] => {
   const current = schedule.phases.findIndex((phase: any) => phase.start_date === schedule.current_phase?.start_date)
   const past: Record<string, any>[] = schedule.phases.slice(0, current)
   const [first, ...rest] = given.filter(one => !past.some(phase => phase.start_date === one.start_date))
   if (!first) throw invalid('The current phase must be among the phases.', {param: 'phases'})
-  const running = readRunning(world, schedule.phases[current], first)
+  const running = readRunning(world, schedule.phases[current], first, itemsNow(world, schedule))
   const phases = [...past, running]
   for (const one of rest) phases.push(readPhase(world, schedule, one, phases.at(-1)!.end_date, phases.length))
   return phases
 }
 
-const readRunning = (world: World, current: any, given: Record<string, any>) => {
+const itemsNow = (world: World, schedule: Thing) =>
+  world.store.get('subscription', schedule.subscription)!.items.data.map((item: Thing) => phaseItem(item.price.id, item.quantity, {}))
+
+const readRunning = (world: World, current: any, given: Record<string, any>, items: Record<string, any>[]) => {
   if (given.start_date !== current.start_date) {
     throw invalid('You can not modify the start date of the current phase.', {param: 'phases[0][start_date]'})
   }
   const wanted = given.items.map((item: any) => `${item.price} ${item.quantity ?? quantityOf(world, item.price)}`)
-  const standing = current.items.map((item: any) => `${item.price} ${item.quantity ?? null}`)
+  const standing = items.map((item: any) => `${item.price} ${item.quantity ?? null}`)
   if (wanted.toSorted().join() !== standing.toSorted().join()) throw new TypeError('The stand-in does not change the phase that is running')
   const end = given.duration ? addIntervals(current.start_date, spanOf(given.duration), 1) : (given.end_date ?? current.end_date)
   if (end <= world.clock.now()) throw invalid('The end date of a phase must be in the future.', {param: 'phases[0][end_date]'})
   if ((given.trial_end ?? current.trial_end) !== current.trial_end)
     throw new TypeError('The stand-in does not move a trial by its schedule')
-  return {...current, ...chosen(given), end_date: end}
+  return {...current, ...chosen(given), items, end_date: end}
 }
 
 const quantityOf = (world: World, price: string) => (needRecurring(world, price, 'phases').recurring.usage_type === 'metered' ? null : 1)

@@ -1,0 +1,49 @@
+import {z} from 'zod'
+import {switchOverage} from '../shared/billing/overage-switch.ts'
+import {reserveForRun, settleRows} from '../shared/entitlements/rows.ts'
+import {readStanding} from '../shared/entitlements/standing.ts'
+import {newId} from '../shared/ids.ts'
+import {sql} from '../sql/database.ts'
+import {insertHead} from '../sql/run-heads.ts'
+import {insertRun} from '../sql/runs.ts'
+import {type Billing, seedSubscription} from './billing.ts'
+import {until} from './until.ts'
+
+/** An org whose period has 10 rows, with overage on, and what its runs write. */
+export const openOverage = async (billing: Billing, {interval = 'month' as 'month' | 'year', rowsLimit = 10} = {}) => {
+  const {house, payment} = billing
+  const {org} = await house.makeOrg()
+  const subscription = await seedSubscription(billing, {org, planKey: 'team', interval})
+  await switchOverage(house.tools, {org, via: 'session'}, {enabled: true})
+  // The provider's clock has whole seconds: its period may begin within one of now.
+  const {window} = await until(
+    () => readStanding(house.db, org),
+    ({anchor, now}) => anchor <= now,
+  )
+  await house.hot.query('insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4)', [
+    ...[org, window.startsAt, window.endsAt, rowsLimit],
+  ])
+  const write = (rows: number) =>
+    house.db.transaction(async tx => {
+      const runId = newId('run')
+      const no = await insertRun(tx, {id: runId, org, person: null, connector: null, importNo: null, declaredRows: rows})
+      await insertHead(tx, {run: no, rowsLimit: rows, limitBy: 'declaration'})
+      await reserveForRun(tx, await readStanding(tx, org), {runId, rows, fewer: false})
+      await tx.query(sql.unsafe`update run_heads set counted = ${rows} where run_no = ${no}`)
+      await settleRows(tx, runId)
+      return runId
+    })
+  const customer = subscription.customer as string
+  const Row = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), attempts: z.number()})
+  return {
+    ...{org, customer, subscription, write},
+    reports: () =>
+      house.db.any(sql.type(Row)`
+        select identifier, rows, sent_at is not null as sent, attempts from overage_reports where org_id = ${org} order by at, identifier`),
+    told: () => payment.world.store.all('~usage').filter(one => one.customer === customer) as {id: string; value?: number}[],
+    notices: async () =>
+      (await house.hot.query(`select about from notices where org_id = $1 and kind = 'usage.rows' order by notice_no`, [org])).rows.map(
+        ({about}) => about,
+      ),
+  }
+}

@@ -1,0 +1,33 @@
+import test from 'ava'
+import {openOutflow} from '../../../shared/ai/chat/outflow.ts'
+
+const people = {name: 'Home Street', samples: ['Quittenweg Street 7', 'Anna Zwölfender', 'Hue House', '4711471'], pii: true}
+const plain = {name: 'Hue', samples: ['teal', 'pink'], pii: false}
+const elsewhere = {name: 'Nick', samples: ['Rumpelstilz'], pii: true}
+const out = openOutflow('allow', [people, plain], [elsewhere])
+
+test('whole personal values are struck out of everything, of every file, names and numbers too; the rest stays as it is', t => {
+  const clean = {fields: ['Home Street', 'Hue', 'teal'], rows: 12, none: null}
+  t.is(out.value(clean), clean)
+  const struck = JSON.stringify(out.value({'ANNA ZWÖLFENDER': [{deep: 'so rumpelstilz.'}], no: 4711471, hue: 'teal', of: 12}))
+  t.notRegex(struck, /zwölfender|rumpelstilz|4711471/i)
+  t.regex(struck, /"hue":"teal","of":12/)
+})
+
+test('what somebody said loses the words of personal values, but for those of headers and of what is nobody’s', t => {
+  const said = out.said('Why are Zwölfenders, QUITTENWEG and Rumpelstilz refused, whose Home Street and Hue are teal?')
+  t.notRegex(said, /zwölfender|quittenweg|rumpelstilz/i)
+  t.regex(said, /^Why are \[…\], \[…\] and \[…\] refused, whose Home Street and Hue are teal\?$/)
+  t.is(out.text('Quittenweg'), 'Quittenweg', 'a label may have one of their words')
+})
+
+test('what was sent is the most telling of it', t => {
+  const quiet = openOutflow('masked', [], [people])
+  t.is(quiet.sent(), 'none')
+  quiet.sample([{name: 'Code', samples: ['Aa 1', 'Bb 2'], pii: true}])
+  t.is(quiet.sent(), 'masked')
+  t.deepEqual(quiet.sample([{name: 'Shade', samples: ['teal', 'Anna Zwölfender'], pii: false}])[0]!.samples, ['teal', 'Aa Aa'])
+  t.is(quiet.sent(), 'values')
+  quiet.sample([{name: 'Code', samples: ['Aa 1', 'Bb 2'], pii: true}])
+  t.is(quiet.sent(), 'values')
+})

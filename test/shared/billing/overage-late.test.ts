@@ -1,0 +1,77 @@
+import anyTest, {type TestFn} from 'ava'
+import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
+import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
+import {openOverage} from '../../overage.ts'
+
+/** Rows beyond a plan that are told to the meter late, or by a provider that is not as it should be. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+test.afterEach.always(() => billing.payment.faults.clear())
+test.afterEach(t => settleMoney(t, billing))
+
+const path = '/v1/billing/meter_events'
+const undone = {type: 'status', status: 500, when: 'before', shouldRetry: false} as const
+const send = () => sendOverage(billing.house.tools, {most: 100})
+const paid = async (customer: string) =>
+  (await billing.stripe.invoices.list({customer})).data.map(({amount_paid}) => amount_paid).toSorted((one, other) => one - other)
+
+test('which come to a sum is found in a moment, or given up', t => {
+  const of = Array.from({length: 60}, (_, n) => ({identifier: `r${n}`, rows: 2 + 2 * n}))
+  t.is(pickSum(of, 1801), null)
+  t.is(
+    pickSum(of, 1800)
+      ?.map(name => of.find(({identifier}) => identifier === name)!.rows)
+      .reduce((sum, rows) => sum + rows),
+    1800,
+  )
+  const large = Array.from({length: 40}, (_, n) => ({identifier: `r${n}`, rows: 2 ** n * 2}))
+  t.is(pickSum(large, 2 ** 40 + 1), null)
+})
+
+test('a meter that is away for 36 days, and over two bills: each row is billed once, with the next', async t => {
+  const [late, told] = [await openOverage(billing), await openOverage(billing)]
+  await told.write(13)
+  await late.write(17)
+  billing.payment.faults.add({method: 'POST', path, times: 1, action: {...undone, when: 'after'}})
+  billing.payment.faults.add({method: 'POST', path, times: 100, action: undone})
+  for (let times = 0; times < 3; times++) {
+    await send()
+    await pass(billing, 0.01)
+  }
+  for (const days of [1, 31, 4.1]) {
+    await pass(billing, days)
+    await send()
+  }
+  billing.payment.faults.clear()
+  for (let times = 0; times < 4; times++) {
+    await pass(billing, 1)
+    await send()
+  }
+  for (const org of [late, told]) t.true((await org.reports()).every(({sent}) => sent))
+  await pass(billing, 31)
+  t.deepEqual(await paid(late.customer), [3000, 3000, 3007])
+  t.deepEqual(
+    (await paid(told.customer)).reduce((sum, amount) => sum + amount),
+    9003,
+  )
+})
+
+test('one org the provider refuses keeps nobody else from being compared, and is not compared at every round', async t => {
+  const orgs = [await openOverage(billing), await openOverage(billing)].toSorted((one, other) => (one.org < other.org ? -1 : 1))
+  for (const org of orgs) await org.write(12)
+  await send()
+  const [gone, other] = orgs as [(typeof orgs)[0], (typeof orgs)[0]]
+  for (const {id} of other.told()) {
+    await billing.stripe.billing.meterEventAdjustments.create({cancel: {identifier: id}, event_name: 'lading_rows', type: 'cancel'})
+  }
+  await pass(billing, 1)
+  billing.payment.faults.add({method: 'GET', path: '/v1/billing/meters/*/event_summaries', times: 1, action: {type: 'status', status: 400}})
+  const found = await reconcileOverage(billing.house.tools, {most: 1000})
+  t.deepEqual(
+    found.filter(({org}) => org === other.org || org === gone.org),
+    [{org: other.org, reported: 2, counted: 0}],
+  )
+})
