@@ -42,11 +42,22 @@ const openCount = (points: number, whose: string) => {
   }
 }
 
+/** What one customer of a network has: an IPv4 address, or the first half of an IPv6 address with all that begin so. */
+export const ownerOf = (ip: string): string => {
+  if (!/^(?!::ffff:)[0-9a-f]*:[0-9a-f:]*(%.*)?$/i.test(ip)) return ip
+  const [start = '', end] = ip.replace(/%.*$/, '').split('::')
+  const groups = [start, end ?? ''].map(half => half.split(':').filter(group => group !== ''))
+  const zeros = Array(Math.max(0, 8 - groups.flat().length)).fill('0')
+  const half = [...groups[0]!, ...zeros, ...groups[1]!].slice(0, 4)
+  return `${half.map(group => Number.parseInt(group, 16).toString(16)).join(':')}::/64`
+}
+
 /** Before the bearer is looked at, so that guessing bearers is limited too. Health checks are not counted. */
 export const limitAddresses =
   (limits: RateLimits): Middleware =>
   async (ctx, next) => {
-    if (ctx.path !== '/health') await limits.address(ctx.ip)
-    if (ofGuests.test(ctx.path)) await limits.guest(ctx.ip)
+    const owner = ownerOf(ctx.ip)
+    if (ctx.path !== '/health') await limits.address(owner)
+    if (ofGuests.test(ctx.path)) await limits.guest(owner)
     await next()
   }

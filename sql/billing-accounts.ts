@@ -64,15 +64,20 @@ export const keepCustomer = (db: Db, {org, customer, email}: {org: string; custo
     update billing_accounts set customer_id = coalesce(customer_id, ${customer}), customer_email = coalesce(customer_email, ${email})
     where org_id = ${org} returning customer_id as customer`)
 
-/** Before there is a customer: the address it will be made with, whoever asks first and however often. */
+/** Before there is a customer: the address it will be made with, whoever asks first and however often. Null where its person was erased since. */
 export const keepBillingEmail = (db: Db, {org, email}: {org: string; email: string}) =>
-  db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string(), seq: z.number()}))`
-    update billing_accounts set customer_email = coalesce(customer_email, ${email}) where org_id = ${org}
+  db.one(sql.type(z.object({customer: z.string().nullable(), email: z.string().nullable(), seq: z.number()}))`
+    update billing_accounts set customer_email = case when customer_id is null then coalesce(customer_email, ${email}) else customer_email end
+    where org_id = ${org}
     returning customer_id as customer, customer_email as email, checkout_seq as seq`)
 
 /** There is no customer with it, and there will be none. */
 export const forgetBillingEmail = (db: Db, org: string) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = null where org_id = ${org} and customer_id is null`)
+
+/** Of somebody who is erased; `address` is in lower case. The next who asks takes their place at the provider. */
+export const forgetPayer = (tx: Tx, address: string) =>
+  tx.query(sql.type(Empty)`update billing_accounts set customer_email = null where lower(customer_email) = ${address}`)
 
 export const setCustomerEmail = (db: Db, {org, email}: {org: string; email: string}) =>
   db.query(sql.type(Empty)`update billing_accounts set customer_email = ${email} where org_id = ${org}`)

@@ -102,9 +102,11 @@ const Item = z.object({org: z.string(), item: z.string(), price: z.string()})
 
 /** What bills rows beyond the plan of living subscriptions, and the price of the plan each is on by now. */
 export const listOverageItems = (db: Db, {after, limit}: {after: string; limit: number}) =>
-  db.any(sql.type(Item)`
-    select org_id as org, overage_item_id as item, payment_price_overage_id as price
-    from subscriptions s join plan_versions p on p.id = s.plan_version_id
-    where overage_item_id is not null and payment_price_overage_id is not null and status not in ('canceled', 'incomplete_expired')
-      and org_id > ${after}
-    order by 1 limit ${limit}`)
+  db.any(sql.type(Item)`${items} and org_id > ${after} order by 1 limit ${limit}`)
+
+export const findOverageItem = (db: Db, org: string) => db.maybeOne(sql.type(Item)`${items} and org_id = ${org}`)
+
+const items = sql.fragment`
+  select org_id as org, overage_item_id as item, payment_price_overage_id as price
+  from subscriptions s join plan_versions p on p.id = s.plan_version_id
+  where overage_item_id is not null and payment_price_overage_id is not null and status not in ('canceled', 'incomplete_expired')`

@@ -43,8 +43,9 @@ const Settled = Period.extend({org: z.string(), runId: z.string(), rows: z.numbe
 
 /**
  * What the run counted instead of what it reserved, once: answers the period as it is then, and the run's rows; null for a run that was settled
- * before, or reserved none. What
- * takes the period past its limit is overage where the run was let through for that. The period is held by a statement of its own first, so that the sums add up.
+ * before, or reserved none.
+ * What takes the period past its limit, and past what is billed of it already, is overage where the run was let through for that: a limit that was raised
+ * after some were billed has room for as many more. The period is held by a statement of its own first, so that the sums add up.
  */
 export const settleRun = async (tx: Tx, runId: string) => {
   await tx.query(sql.type(Empty)`
@@ -53,7 +54,7 @@ export const settleRun = async (tx: Tx, runId: string) => {
   return tx.maybeOne(sql.type(Settled)`
     with ended as (
       update row_usage u set used = done.counted, settled_at = lading_now(),
-        overage = case when overage_allowed then greatest(0, least(done.counted, p.used + done.counted - p.rows_limit)) else 0 end
+        overage = case when overage_allowed then greatest(0, least(done.counted, p.used + done.counted - p.rows_limit - p.overage)) else 0 end
       from usage_periods p,
         (select coalesce((select counted from runs join run_heads using (run_no) where id = ${runId}), 0) as counted) as done
       where u.run_id = ${runId} and u.used is null and p.org_id = u.org_id and p.starts_at = u.starts_at

@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 export type ApiProcess = {
   url: string
+  pid: number
   output(): string
   hears(text: string): Promise<unknown>
   signal(name: NodeJS.Signals): void
@@ -28,7 +29,7 @@ export const startApiProcess = async (environment: Record<string, string>): Prom
   })
   const [, url] = /"url":"(http:[^"]+)"/.exec(output()) ?? []
   if (!url) throw new Error(`The API did not come up: ${output()}`)
-  return {url, output, hears, exit, signal: name => child.kill(name)}
+  return {url, pid: child.pid!, output, hears, exit, signal: name => child.kill(name)}
 }
 
 const collect = (child: ChildProcess) => {

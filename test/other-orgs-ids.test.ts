@@ -237,7 +237,7 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['import of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: id}], 'imports'],
   ['file of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: mine.imports, source: id}], 'sources'],
   ['place of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: mine.imports, place: ['source', id]}], 'sources'],
-  ['connectorId of a question', id => ['POST', '/ai/chat', {message: 'Why?', modules: ['Leads'], connectorId: id}], 'connector'],
+  ['connectorId of a question', id => ['POST', '/ai/chat', {message: 'Why?', connectorId: id}], 'connector'],
   ['source of conversations', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/conversations?source=${id}`], 'sources'],
   [
     'place of conversations',

@@ -9,20 +9,23 @@ import {insertRun} from '../sql/runs.ts'
 import {type Billing, seedSubscription} from './billing.ts'
 import {until} from './until.ts'
 
-/** An org whose period has 10 rows, with overage on, and what its runs write. */
-export const openOverage = async (billing: Billing, {interval = 'month' as 'month' | 'year', rowsLimit = 10} = {}) => {
+type Wanted = {interval?: 'month' | 'year'; rowsLimit?: number; org?: string; customer?: string}
+
+/** An org whose period has 10 rows, with overage on, and what its runs write: one that has a customer and a subscription, or a new one. */
+export const openOverage = async (billing: Billing, {interval = 'month', rowsLimit = 10, ...known}: Wanted = {}) => {
   const {house, payment} = billing
-  const {org} = await house.makeOrg()
-  const subscription = await seedSubscription(billing, {org, planKey: 'team', interval})
+  const org = known.org ?? (await house.makeOrg()).org
+  const customer = known.customer ?? ((await seedSubscription(billing, {org, planKey: 'team', interval})).customer as string)
   await switchOverage(house.tools, {org, via: 'session'}, {enabled: true})
   // The provider's clock has whole seconds: its period may begin within one of now.
   const {window} = await until(
     () => readStanding(house.db, org),
     ({anchor, now}) => anchor <= now,
   )
-  await house.hot.query('insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4)', [
-    ...[org, window.startsAt, window.endsAt, rowsLimit],
-  ])
+  await house.hot.query(
+    'insert into usage_periods (org_id, starts_at, ends_at, rows_limit) values ($1, $2, $3, $4) on conflict do nothing',
+    [...[org, window.startsAt, window.endsAt, rowsLimit]],
+  )
   const write = (rows: number) =>
     house.db.transaction(async tx => {
       const runId = newId('run')
@@ -33,10 +36,9 @@ export const openOverage = async (billing: Billing, {interval = 'month' as 'mont
       await settleRows(tx, runId)
       return runId
     })
-  const customer = subscription.customer as string
   const Row = z.object({identifier: z.string(), rows: z.number(), sent: z.boolean(), attempts: z.number()})
   return {
-    ...{org, customer, subscription, write},
+    ...{org, customer, write},
     reports: () =>
       house.db.any(sql.type(Row)`
         select identifier, rows, sent_at is not null as sent, attempts from overage_reports where org_id = ${org} order by at, identifier`),

@@ -6,7 +6,8 @@ import {aboutEachLease, rounds} from './rounds.ts'
 import type {Tools} from './tools.ts'
 
 const perRound = 500
-const perDay = 10_000
+/** Of what costs little each, and is not to stand behind others for ever. */
+const many = 10_000
 const dayMs = 86_400_000
 
 /** Money that is asked for without anybody at the page: credits for orgs that want to have some at all times, and rows beyond plans. */
@@ -14,7 +15,7 @@ export default rounds({
   name: 'topups',
   everyMs: aboutEachLease,
   steps: [
-    async tools => tools.payment.isConfigured && startTopups(tools, {most: perRound}),
+    async tools => tools.payment.isConfigured && startTopups(tools, {most: many}),
     tools => settleAllTopups(tools, {most: perRound}),
     tools => sendOverage(tools, {most: perRound}),
     tools => compareDaily(tools),
@@ -27,6 +28,6 @@ let comparedAt = 0
 const compareDaily = async (tools: Tools) => {
   if (Date.now() - comparedAt < dayMs) return
   comparedAt = Date.now()
-  await alignOverage(tools, {most: perDay})
-  await reconcileOverage(tools, {most: perDay})
+  await alignOverage(tools, {most: many})
+  await reconcileOverage(tools, {most: many})
 }

@@ -8,7 +8,6 @@ import {assertPlain} from '../body.ts'
 import {type Reply, reply} from '../reply.ts'
 import {type Asked, type Route, route, type Tools} from '../route.ts'
 import {challengeOf, guardMcp} from './guard.ts'
-import {openShares} from './share.ts'
 
 /** As what somebody asks for is told apart from what anybody else does: the caller of the bearer, never of an argument. */
 export type McpInput = Tools & {caller: Member; request: Asked}
@@ -20,7 +19,6 @@ const mostTogether = 20
 /** A stream that a client holds open for changes ends then, and it asks again. */
 const longestMs = 600_000
 const mostStreams = 200
-const hold = openShares({most: 20, says: 'This bearer has 20 requests open: end some of them first'})
 
 /**
  * A server of the Model Context Protocol (Streamable HTTP) behind the gates of every route: stateless, so each request is answered by a server
@@ -42,7 +40,7 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
       const message = readMessage(body)
       if ('refusal' in message) return reply({status: 400, json: message.refusal})
       opened ??= open(build, input, more)
-      const {signal, release} = bound(input.request, hold(idOf(input)))
+      const {signal, release} = bound(input.request)
       try {
         const response = await (await opened).fetch(requestOf(input, body, signal), {authInfo: infoOf(input), ...message})
         return await answerOf(response, release)
@@ -86,14 +84,13 @@ const readMessage = (body: Buffer): {parsedBody: unknown} | {refusal: object} =>
 
 const invalid = (message: string, code = -32_600) => ({jsonrpc: '2.0', error: {code, message}, id: null})
 
-/** Until the client goes, this process is asked to stop, or it took too long. What is left of that is let go of with the answer, by `leave` too. */
-const bound = ({signal, draining}: Asked, leave: () => void) => {
+/** Until the client goes, this process is asked to stop, or it took too long. What is left of that is let go of with the answer. */
+const bound = ({signal, draining}: Asked) => {
   const ending = new AbortController()
   const end = () => ending.abort()
   const timer = setTimeout(end, longestMs).unref()
   for (const source of [signal, draining]) source.addEventListener('abort', end, {once: true})
   const release = () => {
-    leave()
     clearTimeout(timer)
     for (const source of [signal, draining]) source.removeEventListener('abort', end)
   }
@@ -109,9 +106,10 @@ const requestOf = ({config, request}: McpInput, body: Buffer, signal: AbortSigna
   return new Request(new URL('/mcp', config.PUBLIC_URL), {method: 'POST', headers: told, body, signal})
 }
 
-const infoOf = (input: McpInput) => ({token: '', clientId: idOf(input), scopes: [scope], extra: {input}})
-
-const idOf = ({caller: {grant, token, session}}: McpInput) => grant ?? token ?? session ?? ''
+const infoOf = (input: McpInput) => {
+  const {grant, token, session} = input.caller
+  return {token: '', clientId: grant ?? token ?? session ?? '', scopes: [scope], extra: {input}}
+}
 
 const answerOf = async (response: Response, release: () => void): Promise<Reply> => {
   const {status, body} = response

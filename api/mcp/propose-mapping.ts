@@ -1,8 +1,9 @@
 import {z} from 'zod'
-import {mapLocally} from '../../shared/ai/local-mapping.ts'
+import {judgeColumns, mapLocally} from '../../shared/ai/local-mapping.ts'
+import {maskSamples} from '../../shared/ai/outgoing.ts'
 import {readTargets} from '../../shared/ai/targets.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {fillRows, SampleRows} from './sample.ts'
+import {fillRows, SampleRows, sampledOf} from './sample.ts'
 import {tool} from './tool.ts'
 
 /** Each column is held against each field, on the thread that answers everybody: so many are a fraction of a second. */
@@ -15,7 +16,7 @@ export const proposeMapping = tool({
   name: 'propose_mapping',
   title: 'Propose a mapping',
   description:
-    'Proposes a field for every column of a file, from its name, up to 20 sample rows and what the organisation mapped before. From 0.8 a proposal is sure, from 0.5 worth checking; null means none fits.',
+    'Proposes a field for every column of a file, from its name, up to 20 sample rows and what the organisation mapped before. From 0.8 a proposal is sure, from 0.5 worth checking; null means none fits. Answered in the order of the columns; personal values in a column’s name are struck out.',
   input: z.strictObject({
     modules: z.array(z.string().min(1).max(200)).min(1).max(5).describe('The modules to write to, as list_modules names them'),
     connector: z.string().max(100).optional().describe('Needed where several connections have a module'),
@@ -45,8 +46,9 @@ export const proposeMapping = tool({
         'INVALID',
         `These are ${columns.length} columns for ${fields} fields, too many at once: ask for at most ${Math.floor(mostPairs / fields)} columns, or fewer modules`,
       )
-    const filled = fillRows(columns, rows)
-    const sampled = columns.map(name => ({name, samples: filled.map(row => row[name]!).filter(text => text.trim() !== '')}))
-    return {proposals: await mapLocally(db, org, sampled, known)}
+    const sampled = sampledOf(columns, fillRows(columns, rows))
+    const proposals = await mapLocally(db, org, sampled, known)
+    const leaving = maskSamples(known.policy, judgeColumns(sampled, known, proposals)).columns
+    return {proposals: proposals.map((proposal, at) => ({...proposal, column: leaving[at]!.name}))}
   },
 })

@@ -13,3 +13,7 @@ export const fillRows = (columns: readonly string[], rows: readonly Record<strin
   rows.map(row => Object.fromEntries(columns.map(name => [name, (Object.hasOwn(row, name) && row[name]) || ''])))
 
 export const columnsOf = (rows: readonly Record<string, string>[]): string[] => [...new Set(rows.flatMap(row => Object.keys(row)))]
+
+/** Column by column, without the empty cells. */
+export const sampledOf = (columns: readonly string[], filled: readonly Record<string, string>[]) =>
+  columns.map(name => ({name, samples: filled.map(row => row[name]!).filter(text => text.trim() !== '')}))

@@ -1,13 +1,19 @@
 import {z} from 'zod'
+import {openOutflow} from '../../shared/ai/chat/outflow.ts'
+import {judgeColumns} from '../../shared/ai/local-mapping.ts'
+import {readSamplePolicy} from '../../shared/ai/outgoing.ts'
+import {outgoingRows} from '../../shared/ai/outgoing-rows.ts'
+import {readPersonalFields} from '../../shared/ai/personal-fields.ts'
 import {readTargets} from '../../shared/ai/targets.ts'
 import {tryExpression} from '../../shared/ai/try-expression.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {shapeLibrary} from '../../shared/flows/libraries.ts'
 import {usualSettings} from '../../shared/registry/settings.ts'
+import {loadRegistry} from '../../shared/registry/store.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
-import {findSettings} from '../../sql/registry.ts'
+import {findSettings, readAtOnce} from '../../sql/registry.ts'
 import type {McpInput} from './mount.ts'
-import {columnsOf, fillRows, SampleRows} from './sample.ts'
+import {columnsOf, fillRows, SampleRows, sampledOf} from './sample.ts'
 import {openShares} from './share.ts'
 import {tool} from './tool.ts'
 
@@ -30,12 +36,15 @@ const Asked = z.strictObject({
   connector: z.string().max(100).optional(),
 })
 
-/** What comes out is made of what the client sent; nothing of the org's files is read for it. */
+/**
+ * What comes out goes to a program that a model reads, so that the rows are those that may leave: what an expression makes of a personal cell would
+ * be no shape of it any more. Nothing of the org's files is read for it.
+ */
 export const testExpression = tool({
   name: 'test_expression',
   title: 'Test an expression',
   description:
-    'Compiles a JavaScript mapping expression and runs it in the sandbox over the sample rows given here, with the helpers and libraries of the organisation. `row` is the row, `value` the cell of the named column.',
+    'Compiles a JavaScript mapping expression and runs it in the sandbox over the sample rows given here, with the helpers and libraries of the organisation. `row` is the row, `value` the cell of the named column. Cells of personal data are replaced by shapes (A, a and 9 for letters and digits); where no samples may leave it only compiles.',
   input: Asked,
   output: z.object({
     compiles: z.boolean(),
@@ -52,17 +61,28 @@ export const testExpression = tool({
   async run(input, {expression, rows, value, ...named}, signal) {
     const {db, caller} = input
     const columns = columnsOf(rows)
-    if (value !== undefined && !columns.includes(value)) throw new Refusal('INVALID', `None of the rows has the column ${value}`)
+    if (value !== undefined && !columns.includes(value)) throw new Refusal('INVALID', 'None of the rows has the column that `value` names')
     const libraries = (await listLibraryRows(db, caller.org)).map(shapeLibrary)
     const {expressionContext: context} = (await findSettings(db, caller.org)) ?? usualSettings
-    const place = {columns, rows: fillRows(columns, rows), source: value ?? null, field: await findField(input, named), libraries, context}
+    const {leaving, out} = await readLeaving(input, columns, fillRows(columns, rows))
+    const nameOf = (column: string) => out.columns[columns.indexOf(column)]!.name
+    const source = value === undefined ? null : nameOf(value)
+    const place = {columns: columns.map(nameOf), rows: leaving, source, field: await findField(input, named), libraries, context}
     const leave = hold(caller.org)
     const outcome = await tryExpression(expression, {...place, signal}).finally(leave)
-    if ('tried' in outcome) return {compiles: true, issue: null, results: outcome.tried}
+    if ('tried' in outcome) return {compiles: true, issue: null, results: out.value(outcome.tried) as typeof outcome.tried}
     const {message, line = null, column = null} = outcome.issue
-    return {compiles: false, issue: {message, line, column}, results: []}
+    return {compiles: false, issue: {message: out.text(message), line, column}, results: []}
   },
 })
+
+const readLeaving = async ({db, caller: {org}}: McpInput, columns: string[], rows: Record<string, string>[]) =>
+  readAtOnce(db, async tx => {
+    const personal = await readPersonalFields(tx, org, await loadRegistry(tx, org))
+    const judged = judgeColumns(sampledOf(columns, rows), {personal}, [])
+    const out = openOutflow(await readSamplePolicy(tx, org), judged)
+    return {leaving: outgoingRows(rows, judged, out), out}
+  })
 
 type Named = Pick<z.output<typeof Asked>, 'module' | 'field' | 'connector'>
 

@@ -5,8 +5,8 @@ import {charactersPerToken, type Model, type Usage} from './model.ts'
 import type {Outgoing} from './outgoing.ts'
 import {keyOf, type Target} from './targets.ts'
 
-/** A column as a model is asked about it: alone, so that what stands in one column's cells reaches no other column's question. */
-export type Asked = {column: Outgoing; kinds: string[]; candidates: readonly Candidate[]}
+/** A column as a model is asked about it: alone, so that what stands in one column's cells reaches no other column's question. `text`: what the org wrote, as it may leave. */
+export type Asked = {column: Outgoing; kinds: string[]; candidates: readonly Candidate[]; text(text: string): string}
 
 /** What the model chose, held against what there is: null for none, or for one that is not among the targets. */
 export type Chosen = {target: Target | null; confidence: number; note: string | null}
@@ -45,21 +45,21 @@ export const askColumn = async (
   return {chosen: {target, confidence, note: value.why.slice(0, mostNote) || null}, usage}
 }
 
-const promptFor = ({column, kinds, candidates}: Asked, targets: readonly Target[]): string =>
+const promptFor = ({column, kinds, candidates, text}: Asked, targets: readonly Target[]): string =>
   JSON.stringify({
     column: {name: column.name, looksLike: kinds, [column.personal ? 'shapes' : 'values']: column.samples},
     likely: candidates.map(({module, field}) => `${module}.${field}`),
-    fields: targets.slice(0, mostFields).map(describe),
+    fields: targets.slice(0, mostFields).map(target => describe(target, text)),
   })
 
 /** Options of personal fields are personal too. */
-const describe = (target: Target) => {
+const describe = (target: Target, text: Asked['text']) => {
   const {field, annotation} = target
-  const options = annotation?.pii === true ? [] : field.picklist.slice(0, mostOptions).map(({display}) => display.slice(0, 40))
+  const options = annotation?.pii === true ? [] : field.picklist.slice(0, mostOptions).map(({display}) => text(display.slice(0, 40)))
   const {description} = annotation ?? {}
   return {
     ...{id: keyOf(target), label: field.label, type: field.type},
-    ...(description && {description: description.slice(0, 120)}),
+    ...(description && {description: text(description.slice(0, 120))}),
     ...(options.length > 0 && {options}),
   }
 }

@@ -9,7 +9,7 @@ import {type Columns, judgeColumns, mapLocally} from './local-mapping.ts'
 import {merge, type Proposal} from './merge-mapping.ts'
 import {addUsage, type Model, nothing, type Usage} from './model.ts'
 import {ModelFailure, refusalOfModel, refuseModelFailure} from './model-failure.ts'
-import {maskSamples, type Sent, sentOf} from './outgoing.ts'
+import {maskSamples, openTextMask, type Sent, sentOf} from './outgoing.ts'
 import {keyOf, readTargets, type Target} from './targets.ts'
 
 type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>; model: Model; log: Log}
@@ -40,8 +40,10 @@ export const autoMap = async (tools: Tools, {org, columns, signal, ...named}: Qu
   const answer = (model: ModelUse): AutoMap => ({proposals: merge(local, new Map()), model, samples: 'none', credits: 0})
   if (open.length === 0 || free.length === 0) return answer('not_needed')
   if (!tools.model.isConfigured) return answer('not_configured')
-  const masked = maskSamples(known.policy, judgeColumns(columns, known, local)).columns
-  const asked = open.map(at => ({column: masked[at]!, kinds: kindsOf(columns[at]!.samples), candidates: local[at]!.candidates}))
+  const judged = judgeColumns(columns, known, local)
+  const masked = maskSamples(known.policy, judged).columns
+  const text = remember(openTextMask(known.policy, judged))
+  const asked = open.map(at => ({column: masked[at]!, kinds: kindsOf(columns[at]!.samples), candidates: local[at]!.candidates, text}))
   const heard = await askAll(tools, {org, asked, free, signal})
   if (typeof heard === 'string') return answer(heard)
   const chosen = new Map(open.flatMap((at, n) => (heard.value[n] ? [[at, heard.value[n]] as const] : [])))
@@ -50,6 +52,16 @@ export const autoMap = async (tools: Tools, {org, columns, signal, ...named}: Qu
     asked.map(({column}) => column),
   )
   return {proposals: merge(local, chosen), model: 'used', samples, credits: heard.credits}
+}
+
+/** Each question has the same fields. */
+const remember = (text: (text: string) => string) => {
+  const known = new Map<string, string>()
+  return (asked: string): string => {
+    const answer = known.get(asked) ?? text(asked)
+    known.set(asked, answer)
+    return answer
+  }
 }
 
 type Asking = {org: string; asked: Asked[]; free: readonly Target[]; signal: AbortSignal}

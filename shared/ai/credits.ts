@@ -1,7 +1,7 @@
 import {type AiFeature, addAiUsage} from '../../sql/ai-usage.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import type {Config} from '../config.ts'
-import {type Balance, holdCurrent} from '../credits/balance.ts'
+import type {Balance} from '../credits/balance.ts'
 import {releaseCredits, reserveCredits, settleCredits} from '../credits/reserve.ts'
 import {newId} from '../ids.ts'
 import type {Queue} from '../queue.ts'
@@ -52,12 +52,12 @@ export const withCredits = async <T>(
   const {db, queue} = tools
   const {org, feature} = held
   const ref = newId('aiu')
-  await db.transaction(tx =>
-    reserveCredits(tx, queue, {org, feature, amount: Math.max(1, priceOf(feature, held.hold)), ref, seconds: longest(tools)}),
-  )
+  const amount = Math.max(1, priceOf(feature, held.hold))
+  const {balance} = await db.transaction(tx => reserveCredits(tx, queue, {org, feature, amount, ref, seconds: longest(tools)}))
+  const open = {...held, ref, periodStart: balance.periodStart}
   let seen = nothing
   const failed = async (error: unknown): Promise<never> => {
-    await end(tools, held, ref, {error, seen})
+    await end(tools, open, {error, seen})
     throw error
   }
   const {value, usage, keep} = await work(usage => {
@@ -66,7 +66,7 @@ export const withCredits = async <T>(
   seen = usage
   const settling = db.transaction(async tx => {
     await keep?.(tx)
-    const {spent: credits, balance} = await settle(tx, queue, held, ref, {usage, credits: priceOf(feature, usage), failed: false})
+    const {spent: credits, balance} = await settle(tx, queue, open, {usage, credits: priceOf(feature, usage), failed: false})
     return {value, usage, credits, balance}
   })
   return settling.catch(failed)
@@ -75,23 +75,24 @@ export const withCredits = async <T>(
 /** A conversation's most, and a minute: then nobody comes back to settle. */
 const longest = ({config}: Tools) => Math.ceil(config.MODEL_TIMEOUT_SECONDS * 5) + 60
 
+/** Set aside. It counts as used in the period it was asked in, whose credits those are. */
+type Open = Held & {ref: string; periodStart: string}
 type Settled = {usage: Usage; credits: number; failed: boolean}
 
 /** Without anything to charge it is given back whole. */
-const settle = async (tx: Tx, queue: Queue, {org, feature}: Held, ref: string, {usage, credits, failed}: Settled) => {
+const settle = async (tx: Tx, queue: Queue, {org, feature, ref, periodStart}: Open, {usage, credits, failed}: Settled) => {
   const ended =
     credits === 0 ? {spent: 0, balance: await releaseCredits(tx, {org, ref})} : await settleCredits(tx, queue, {org, ref, amount: credits})
-  const {standing} = await holdCurrent(tx, org)
-  await addAiUsage(tx, {org, periodStart: standing.window.startsAt, feature, failed, ...usage, credits: ended.spent})
+  await addAiUsage(tx, {org, periodStart, feature, failed, ...usage, credits: ended.spent})
   return ended
 }
 
 /** What its caller broke off costs what had come by then, which the provider charges for; what failed costs nothing. Both are counted. */
-const end = ({db, queue}: Tools, held: Held, ref: string, {error, seen}: {error: unknown; seen: Usage}) => {
-  const isBrokenOff = held.signal.aborted
+const end = ({db, queue}: Tools, open: Open, {error, seen}: {error: unknown; seen: Usage}) => {
+  const isBrokenOff = open.signal.aborted
   const usage = error instanceof ModelFailure && !isBrokenOff ? larger(error.usage, seen) : seen
-  const credits = isBrokenOff ? priceOf(held.feature, usage) : 0
-  return db.transaction(tx => settle(tx, queue, held, ref, {usage, credits, failed: true}))
+  const credits = isBrokenOff ? priceOf(open.feature, usage) : 0
+  return db.transaction(tx => settle(tx, queue, open, {usage, credits, failed: true}))
 }
 
 /** A failure tells all it came to, or its own part alone. */

@@ -39,18 +39,29 @@ type Asked = {
   given: readonly Sampled[]
   libraries: readonly SnapshotLibrary[]
   context: object
+  /** What the org wrote, as it may leave. */
+  text(text: string): string
 }
 
 /** Of the org's context the names alone. */
-export const formulaPrompt = ({question, target: {field, annotation, module}, source, columns, given, libraries, context}: Asked): string =>
+export const formulaPrompt = ({
+  question,
+  target: {field, annotation, module},
+  source,
+  columns,
+  given,
+  libraries,
+  context,
+  text,
+}: Asked): string =>
   JSON.stringify({
     question,
     field: {
       ...{module, name: field.apiName, label: field.label, type: field.type, length: field.length, required: field.required},
-      ...(annotation?.description && {description: annotation.description.slice(0, 500)}),
-      ...(annotation?.format && {format: annotation.format.slice(0, 200)}),
+      ...(annotation?.description && {description: text(annotation.description.slice(0, 500))}),
+      ...(annotation?.format && {format: text(annotation.format.slice(0, 200))}),
       ...(annotation?.pii !== true &&
-        field.picklist.length > 0 && {options: field.picklist.slice(0, mostOptions).map(({actual}) => actual)}),
+        field.picklist.length > 0 && {options: field.picklist.slice(0, mostOptions).map(({actual}) => text(actual))}),
     },
     ...(source !== null && {source}),
     columns: columns.map(({name, samples, personal}, at) =>
@@ -61,7 +72,7 @@ export const formulaPrompt = ({question, target: {field, annotation, module}, so
     ...(libraries.length > 0 && {
       libraries: libraries.map(({namespace, manifest}) => ({
         namespace,
-        functions: manifest.functions.map(({name, description}) => ({name, description})),
+        functions: manifest.functions.map(({name, description}) => ({name, description: text(description)})),
       })),
     }),
     context: Object.keys(context),

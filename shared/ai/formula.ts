@@ -6,12 +6,13 @@ import {Refusal} from '../errors.ts'
 import {type SnapshotLibrary, shapeLibrary} from '../flows/libraries.ts'
 import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
+import {openOutflow} from './chat/outflow.ts'
 import {withCredits} from './credits.ts'
 import {FormulaAnswer as Answer, type FormulaAnswer, formulaInstructions, formulaPrompt, repairPrompt} from './formula-prompt.ts'
 import {type Columns, judgeColumns, mapLocally} from './local-mapping.ts'
 import {addUsage, charactersPerToken, type Model, nothing, type Usage} from './model.ts'
 import {ModelFailure, modelNotConfigured, refuseModelFailure} from './model-failure.ts'
-import {maskSamples, maskText, type Sent} from './outgoing.ts'
+import type {Sent} from './outgoing.ts'
 import {readTargets, type Target, type Targets} from './targets.ts'
 import {type Place, type Tried, tryExpression} from './try-expression.ts'
 
@@ -74,13 +75,13 @@ type Known = {known: Targets; target: Target; libraries: readonly SnapshotLibrar
 
 const describe = async (db: Pool, {org, columns, question, source}: Question, {known, target, libraries}: Known) => {
   const judged = judgeColumns(columns, known, await mapLocally(db, org, columns, known))
-  const masked = maskSamples(known.policy, judged)
-  const sourceName = source === null ? null : (masked.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
+  const out = openOutflow(known.policy, judged)
+  const sourceName = source === null ? null : (out.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
   const prompt = formulaPrompt({
-    ...{question: maskText(question, judged, known.policy), target, source: sourceName},
-    ...{columns: masked.columns, given: judged, libraries, context: known.settings.expressionContext},
+    ...{question: out.said(question), target, source: sourceName, text: out.text},
+    ...{columns: out.columns, given: judged, libraries, context: known.settings.expressionContext},
   })
-  return {prompt, samples: masked.samples}
+  return {prompt, samples: out.sent()}
 }
 
 /** Three answers, each with what was said before. */

@@ -201,14 +201,22 @@ async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], asked: Conversati
 
 const toolFailed = {error: 'This tool failed'}
 
-const toolsOf = (sdk: Sdk['sdk'], tools: ToolSet): ai.ToolSet =>
-  Object.fromEntries(
+/** Of one conversation: a single answer of a model may call as many as it likes. */
+const mostCalls = 20
+const tooManyCalls = {error: `At most ${mostCalls} calls are answered: say what you know by now`}
+
+const toolsOf = (sdk: Sdk['sdk'], tools: ToolSet): ai.ToolSet => {
+  let calls = 0
+  return Object.fromEntries(
     Object.entries(tools).map(([name, {description, input, run}]) => {
-      const execute = (given: unknown, {abortSignal}: {abortSignal?: AbortSignal | undefined}) =>
-        run(given as never, abortSignal ?? new AbortController().signal).catch(() => toolFailed)
+      const execute = async (given: unknown, {abortSignal}: {abortSignal?: AbortSignal | undefined}) => {
+        if (++calls > mostCalls) return tooManyCalls
+        return run(given as never, abortSignal ?? new AbortController().signal).catch(() => toolFailed)
+      }
       return [name, sdk.tool({description, inputSchema: input as z.ZodType<unknown>, execute})]
     }),
   )
+}
 
 /** Whole steps as the provider counts them, and of the one under way what has been seen of it. */
 const counting = (begun: number, spent: (usage: Usage) => void) => {
@@ -251,11 +259,11 @@ export const addUsage = (one: Usage, other: Usage): Usage => ({
 
 export const tokensIn = (text: string): number => Math.ceil(text.length / charactersPerToken)
 
-/** Of a provider that says nothing, or nonsense, the estimate. */
+/** Of a provider that says nothing, or nonsense, such as that nothing was read, the estimate. */
 const usageOf = (reported: Reported | undefined, estimate: Usage): Usage => {
   const read = (name: keyof Usage) => {
     const said = reported?.[name]
-    return typeof said === 'number' && Number.isFinite(said) && said >= 0 ? Math.min(Math.ceil(said), 1_000_000_000) : estimate[name]
+    return typeof said === 'number' && Number.isFinite(said) && said > 0 ? Math.min(Math.ceil(said), 1_000_000_000) : estimate[name]
   }
   return {inputTokens: read('inputTokens'), outputTokens: read('outputTokens')}
 }

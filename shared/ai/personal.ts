@@ -1,37 +1,75 @@
+import {shapeOf} from './shape.ts'
+
 /** Whether a value looks like an address, a telephone number, a bank account or another long number that stands for somebody. */
 export const looksPersonal = (value: string): boolean => {
-  // Wide forms of letters and digits are read as the usual ones, and what is not seen is not there.
-  const text = value.normalize('NFKC').replaceAll(/\p{Cf}/gu, '')
-  return EMAIL.test(text) || IBAN.test(text) || hasLongNumber(text)
+  const text = plainOf(value)
+  return EMAIL.test(text) || IBAN.test(text) || longNumbers(text).length > 0
 }
 
-const EMAIL = /[^\s@]@[^\s@]+\.[^\s@]/
+/** A text with everything in it that looks so as its shape. */
+export const shapePersonal = (text: string): string => {
+  if (!looksPersonal(text)) return text
+  const plain = plainOf(text)
+  const numbers = longNumbers(plain).toSorted((one, other) => other.length - one.length)
+  const shaped = plain.replaceAll(WHOLE_EMAIL, shapeOf).replaceAll(WHOLE_IBAN, shapeOf)
+  return numbers.reduce((rest, number) => rest.replaceAll(number, shapeOf(number)), shaped)
+}
+
+/** Wide and foreign forms of letters, digits and dashes are read as the usual ones, an at sign may be spelled out, and what is not seen is not there. */
+const plainOf = (value: string) =>
+  value
+    .normalize('NFKC')
+    .replaceAll(/\p{Cf}|\uFE0F/gu, '')
+    .replaceAll(/(?!\d)\p{Nd}/gu, '0')
+    .replaceAll(/\p{Pd}/gu, '-')
+    .replaceAll(/\s?[[({]\s?(?:at|@)\s?[\])}]\s?/gi, '@')
+    .replaceAll(/\s?[[({]\s?(?:dot|punkt|point)\s?[\])}]\s?/gi, '.')
+
+const EMAIL = /[^\s@]\s?@\s?[^\s@]+\.[^\s@]/
+/** Bounded, so that a long text is read in time that grows with its length alone. */
+const WHOLE_EMAIL = /[^\s@]{1,128}\s?@\s?[^\s@]{1,255}/g
 /** As accounts are written: in one piece, or in groups of four. */
 const IBAN = /\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b/i
+const WHOLE_IBAN = new RegExp(IBAN, 'gi')
 /** Days and times have as many digits as a telephone number, and say less. */
 const DATE =
   /\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:Z|[+-]\d{2}:?\d{2})?|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b/g
 /** Digits in a row, or in groups with a mark between as telephone numbers have them. */
-const DIGITS = /\+?\d(?:[ ()/.-]{0,3}\d)*/g
+const DIGITS = /\+?\d(?:[\s()/._·•-]{0,3}\d)*/g
 const fewestDigits = 7
 /** A number may be an amount as long as it is no longer than this and has no groups. */
 const amountDigits = 8
 
-const hasLongNumber = (text: string) => {
-  for (const [found] of text.replaceAll(DATE, ' ').matchAll(DIGITS)) {
+/** A mark that no number goes over stands for each day. */
+const longNumbers = (text: string): string[] =>
+  [...text.replaceAll(DATE, ';').matchAll(DIGITS)].flatMap(([found]) => {
     const digits = found.replaceAll(/\D/g, '').length
-    if (digits < fewestDigits) continue
-    if (digits > amountDigits || found.startsWith('+') || /\d[ ()/-]/.test(found)) return true
-  }
-  return false
-}
+    const isGrouped = found.startsWith('+') || /\d[\s()/_·•-]/.test(found)
+    return digits >= fewestDigits && (digits > amountDigits || isGrouped) ? [found] : []
+  })
 
 /**
  * Whether a column is called as columns about people are, in the languages the CRM's labels come in. It errs on the side of people: of a column
  * called `Name` nobody knows whose it is.
  */
 export const isCalledPersonal = (header: string): boolean => {
-  const words = header
+  const words = wordsIn(header)
+  if (words.some(word => PERSONS.has(word) || PERSONAL_PARTS.test(word))) return true
+  return words.some(word => NAMES.has(word)) && !words.some(word => THINGS.has(word))
+}
+
+/**
+ * Whether the values of a column look like people's names: two to four words with capitals, of whom hardly any comes twice. Names of towns do so
+ * too; a column that is called as things are is not looked at.
+ */
+export const looksLikeNames = (header: string, samples: readonly string[]): boolean => {
+  const different = [...new Set(samples)]
+  if (different.length < 2 || different.length * 4 < samples.length * 3 || wordsIn(header).some(word => THINGS.has(word))) return false
+  return different.filter(value => FULL_NAME.test(value.normalize('NFC').trim())).length * 3 >= different.length * 2
+}
+
+const wordsIn = (header: string): string[] =>
+  header
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
@@ -39,9 +77,8 @@ export const isCalledPersonal = (header: string): boolean => {
     .replaceAll('ß', 'ss')
     .split(/[^\p{L}]+/u)
     .filter(Boolean)
-  if (words.some(word => PERSONS.has(word) || PERSONAL_PARTS.test(word))) return true
-  return words.some(word => NAMES.has(word)) && !words.some(word => THINGS.has(word))
-}
+
+const FULL_NAME = /^\p{Lu}[\p{L}'’.]{1,30}(?:,?[ -]\p{Lu}[\p{L}'’.]{0,30}){1,3}$/u
 
 const wordsOf = (text: string) => new Set(text.trim().split(/\s+/))
 
@@ -55,4 +92,5 @@ const PERSONAL_PARTS = /geburt|naissance|nacimiento|nascita|nascimento|telefon|a
 const NAMES = wordsOf('name nom nome naam nazwa names owner kunde customer client cliente')
 const THINGS = wordsOf(`
   company account firma unternehmen societe empresa azienda bedrijf product produkt produit producto campaign kampagne file datei deal
-  organisation organization org brand module project projekt industry branche country land`)
+  organisation organization org brand module project projekt industry branche country land
+  city stadt ort town ville ciudad cidade citta miasto plaats region state status stage color colour farbe category kategorie tag team department abteilung`)

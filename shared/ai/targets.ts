@@ -11,12 +11,19 @@ import {chooseModule, findModules} from '../registry/name.ts'
 import type {AiSamplePolicy} from '../registry/settings.ts'
 import {loadRegistry} from '../registry/store.ts'
 import {readSamplePolicy} from './outgoing.ts'
+import {readPersonalFields} from './personal-fields.ts'
 
 /** A field a column may go into: it is there, can be written, and nobody excluded it. */
 export type Target = {module: string; connectorId: string; field: DiscoveredField; annotation: Annotation | null}
 
-/** `closed`: the other fields of these modules. `personal`: those that are annotated so, whether a column may go there or not. */
-export type Targets = {targets: Target[]; closed: Target[]; personal: Target[]; policy: AiSamplePolicy; settings: Registry['settings']}
+/** `closed`: the other fields of these modules. `personal`: those of all modules that are annotated so, whether a column may go there or not. */
+export type Targets = {
+  targets: Target[]
+  closed: Target[]
+  personal: readonly (Target & {sources?: readonly string[]})[]
+  policy: AiSamplePolicy
+  settings: Registry['settings']
+}
 
 type Asked = {org: string; connectorId?: string | undefined; modules: readonly string[]}
 
@@ -32,7 +39,7 @@ export const readTargets = (db: Pool, {org, connectorId: connector, modules}: As
     return {
       targets: fields.filter(({isOpen}) => isOpen).map(without),
       closed: fields.filter(({isOpen}) => !isOpen).map(without),
-      personal: fields.filter(({annotation}) => annotation?.pii === true).map(without),
+      personal: await readPersonalFields(tx, org, registry),
       policy: await readSamplePolicy(tx, org),
       settings: registry.settings,
     }

@@ -27,8 +27,8 @@ export const keepPaymentCustomer = async (tools: Tools, {org, email}: Asking): P
   const {db, payment} = tools
   await keepAccount(db, org)
   const kept = await keepBillingEmail(db, {org, email})
-  if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email, seq: kept.seq})
-  if (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email}))) {
+  if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email ?? email, seq: kept.seq})
+  if (kept.email === null || (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email})))) {
     // No key: the same address twice is the same address, and one used an hour ago may be moved back to.
     await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email}))
     await setCustomerEmail(db, {org, email})

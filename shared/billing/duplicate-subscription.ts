@@ -6,7 +6,7 @@ import type {Log} from '../log.ts'
 import {type Held, keepHeld} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {idOf, isOver, isoOf, type ReadSubscription, readSubscription} from './subscription.ts'
+import {idOf, isOver, isoOf, isUnpaid, type ReadSubscription, readSubscription} from './subscription.ts'
 
 type Tools = {db: Pool; payment: PaymentProvider; log: Log}
 
@@ -24,7 +24,7 @@ export const endSecondSubscription = async (
   const known = await findSubscription(tools.db, org)
   if (!known || known.id === read.id || isOver(known) || row.state === 'complete') return false
   const first = await readSubscription(tools, known.id)
-  if (!first || isOver(first) || first.status === 'incomplete') return false
+  if (!first || isOver(first) || isUnpaid(first)) return false
   const second = await readWhole(tools, read.id)
   if (second.ended_at !== null && isoOf(second.ended_at)! <= first.periodStartsAt!) return false
   await keepHeld(tools.db, held)

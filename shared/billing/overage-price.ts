@@ -1,5 +1,5 @@
 import type {Pool} from '../../sql/database.ts'
-import {listOverageItems} from '../../sql/overage.ts'
+import {findOverageItem, listOverageItems} from '../../sql/overage.ts'
 import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
 import {holdBilling, releaseBilling} from './lease.ts'
@@ -44,6 +44,9 @@ const alignOne = async (tools: Tools, {org, item, price}: {org: string; item: st
   const held = await holdBilling(db, org)
   if (!held) return false
   try {
+    // The plan may have changed since they were listed; from here on it does not.
+    const now = await findOverageItem(db, org)
+    if (now?.item !== item || now.price !== price) return false
     await payment.ask('subscription_item', stripe => stripe.subscriptionItems.update(item, {price, proration_behavior: 'none'}))
     return true
   } finally {

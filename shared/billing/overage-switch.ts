@@ -8,7 +8,7 @@ import {Refusal} from '../errors.ts'
 import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
 import {type Author, recordChanges} from '../registry/change.ts'
-import {type Held, whileHeld} from './lease.ts'
+import {changeInProgress, type Held, LeaseGone, whileHeld} from './lease.ts'
 import {assertSells, sandboxRefused} from './offer.ts'
 import {PaymentFailure, refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -32,6 +32,8 @@ export const switchOverage = async (tools: Tools, author: Author, {enabled}: {en
   return whileHeld(tools, org, async held => {
     const read = await addItem(tools, held).catch(refuseFailure(log, 'adding the price of overage'))
     return keepOverage(tools, author, {enabled, held, read})
+  }).catch(error => {
+    throw error instanceof LeaseGone ? changeInProgress() : error
   })
 }
 

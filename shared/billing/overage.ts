@@ -1,6 +1,7 @@
 import type {Pool} from '../../sql/database.ts'
 import {beginReport, listOfMinute, listReported, listUnsent, type Report, restReport, setSent, type Total} from '../../sql/overage.ts'
 import type {Log} from '../log.ts'
+import {assertFresh} from './fresh.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 
@@ -27,6 +28,8 @@ export const sendOverage = async (tools: Tools, {most}: {most: number}): Promise
       const {kind, status, code, requestId} = error
       const about = {err: error, org: report.org, identifier: report.identifier, payment: {kind, status, code, requestId}}
       log[kind === 'refused' ? 'error' : 'warn'](about, 'a report of overage was not taken')
+      // Whatever it is about this one, the others come first in the next round.
+      await restReport(db, report.identifier)
       if (kind !== 'refused') return sent
     }
   }
@@ -46,18 +49,22 @@ const sendReport = async (tools: Tools, report: Report, meters: Meters): Promise
   }
   const arrived = triedHours !== null && triedHours >= sameForHours ? await hasArrived(tools, report, meter) : false
   if (arrived !== false) return arrived === true
+  const since = performance.now()
   const at = await beginReport(db, {identifier, hours: sameForHours})
   if (at === null) return false
-  await tellMeter(tools, {...report, at}, meter)
+  await tellMeter(tools, {...report, at, since}, meter)
   await setSent(db, [identifier])
   return true
 }
 
-const tellMeter = ({payment}: Tools, {identifier, customer, rows, at}: Report, {event, customerKey, valueKey}: Meter) => {
+type Begun = Report & {since: number}
+
+const tellMeter = ({payment}: Tools, {identifier, customer, rows, at, since}: Begun, {event, customerKey, valueKey}: Meter) => {
   const timestamp = Math.floor(Date.parse(at) / 1000)
   return payment
-    .ask('billing.meter_event', stripe =>
-      stripe.billing.meterEvents.create(
+    .ask('billing.meter_event', async stripe => {
+      assertFresh(since)
+      return stripe.billing.meterEvents.create(
         {
           event_name: event,
           identifier,
@@ -65,8 +72,8 @@ const tellMeter = ({payment}: Tools, {identifier, customer, rows, at}: Report, {
           timestamp,
         },
         {idempotencyKey: `mev:${identifier}:${timestamp}`},
-      ),
-    )
+      )
+    })
     .catch(error => {
       if (!isThereAlready(error)) throw error
     })

@@ -1,7 +1,7 @@
 import type {Stripe} from 'stripe'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
-import {failureOf, wrongAnswer} from './payment-failure.ts'
+import {failureOf, PaymentFailure, wrongAnswer} from './payment-failure.ts'
 
 /**
  * The door to the payment provider, and the only one. Nothing here decides anything: what is asked, and what an answer means, stands with the
@@ -23,15 +23,17 @@ type Settings = Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_API_URL' | 'PAYMENT_WE
 
 /** Two tries of this, and the pause between them, stay below the time an org is held for. */
 const timeoutMs = 20_000
+/** The SDK counts silence alone: what comes a byte at a time would never end. */
+const longestMs = 45_000
 const toleranceSeconds = 300
 
-export const openPaymentProvider = (settings: Settings): PaymentProvider => {
+export const openPaymentProvider = (settings: Settings, mostMs = longestMs): PaymentProvider => {
   const connect = connector(settings)
   return {
     isConfigured: settings.PAYMENT_API_KEY !== undefined,
     async ask(object, call) {
       const stripe = await connect()
-      const answer = await call(stripe).catch(async error => {
+      const answer = await endWithin(mostMs, call(stripe)).catch(async error => {
         throw await failureOf(error)
       })
       // A body without `error` resolves whatever its status is: a gateway's 502 in JSON would pass for success.
@@ -48,6 +50,12 @@ export const openPaymentProvider = (settings: Settings): PaymentProvider => {
       throw notSigned()
     },
   }
+}
+
+const endWithin = async <T>(ms: number, call: Promise<T>): Promise<T> => {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new PaymentFailure('The answer takes too long', {kind: 'unavailable'})), ms)
+  return Promise.race([call, late.promise]).finally(() => clearTimeout(timer))
 }
 
 /** The package is large, and most processes never call: it is loaded with the first call. */

@@ -27,9 +27,15 @@ export const nextCall = (settings: Settings, asked: Asked, terms: Terms): NextCa
     case 'cancel':
       return cancel(settings, asked, terms)
     case 'take_back':
-      return release(terms) ?? takeBackEnd(settings, asked, terms)
+      return isOfStaff(terms) ? null : (release(terms) ?? takeBackEnd(settings, asked, terms))
   }
 }
+
+/** A schedule of somebody else's, by which the plan stays what it is: nothing waits. One of ours may hold a price that is sold no more. */
+const isOfStaff = ({read, schedule}: Terms) =>
+  read.pending === null &&
+  schedule?.metadata?.change_id === undefined &&
+  (schedule?.phases ?? []).some(({start_date}) => start_date >= (schedule?.current_phase?.end_date ?? 0))
 
 /**
  * Price, payment, who asked and the taking back of a cancellation in one call: paid for, or nothing of it. What waits on a schedule goes

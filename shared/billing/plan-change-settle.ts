@@ -1,8 +1,9 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {findChangeOnItsWay, findUnsettledChange, listAcceptedChanges, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
+import {Refusal} from '../errors.ts'
 import type {Author} from '../registry/change.ts'
-import {assertHeld, type Held} from './lease.ts'
+import {assertHeld, changeInProgress, type Held} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import {isPending} from './plan-change-answer.ts'
 import {type Outcome, pursue, type Tools} from './plan-change-run.ts'
@@ -17,6 +18,20 @@ export const settleChanges = async (tools: Tools, held: Held): Promise<void> => 
   await settleUnsettled(tools, held)
   await landChanges(tools.db, held)
 }
+
+/** For whoever only looks: what a change would cost beside one that is open is not known before that one is. */
+export const assertNoneOpen = async (db: Pool, org: string): Promise<void> => {
+  const state = (await findUnsettledChange(db, org))?.state
+  if (state === 'unknown') throw unconfirmed()
+  if (state === 'started') throw changeInProgress()
+}
+
+export const unconfirmed = () =>
+  new Refusal(
+    'CHANGE_UNCONFIRMED',
+    'Nobody knows yet whether the last change of this plan went through: it is being found out, try again in a few minutes',
+    {retryAfterMs: 60_000},
+  )
 
 /** Null where there is none. */
 export const settleUnsettled = async (tools: Tools, held: Held): Promise<Outcome | null> => {

@@ -10,7 +10,7 @@ import {assertHeld, changeInProgress, type Held, holdBilling, LeaseGone, release
 import {refusalOf, refuseFailure} from './payment-failure.ts'
 import {type Answer, describeChange, describeStanding, isPending, latestInvoiceOf} from './plan-change-answer.ts'
 import {firstCall, type Outcome, pursue, type Tools as Running} from './plan-change-run.ts'
-import {settleUnsettled} from './plan-change-settle.ts'
+import {settleUnsettled, unconfirmed} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf, refusePayment, type WantedPlan} from './plan-change-wanted.ts'
 import {assertAsShown, readSecond, withinPeriod} from './preview.ts'
@@ -93,13 +93,6 @@ const hold = async (db: Pool, org: string): Promise<Held> => {
     await setTimeout(pauseMs)
   }
 }
-
-const unconfirmed = () =>
-  new Refusal(
-    'CHANGE_UNCONFIRMED',
-    'Nobody knows yet whether the last change of this plan went through: it is being found out, try again in a few minutes',
-    {retryAfterMs: 60_000},
-  )
 
 type Work = {org: string; person: string; wanted: WantedPlan; shown: Shown | null; earlier: Outcome | null}
 

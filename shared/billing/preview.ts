@@ -9,6 +9,7 @@ import type {ChangeKind} from './classify.ts'
 import {refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {type Answer, chargeOf, isPending, type Money, wordOf} from './plan-change-answer.ts'
+import {assertNoneOpen} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf} from './plan-change-wanted.ts'
 import {previewSeconds, previewStale, type Shown, signPreview} from './preview-token.ts'
@@ -28,6 +29,7 @@ const describePreview = async (tools: Tools, {org, person, planKey, interval}: A
   const {config, db} = tools
   await assertMayBuy(tools, org)
   const {target, wanted} = await findWanted(db, {planKey, interval})
+  await assertNoneOpen(db, org)
   const terms = await readTerms(tools, org)
   const kind = await kindOf(db, org, terms, {target, wanted})
   const now = await readSecond(db)

@@ -27,6 +27,9 @@ export const EXPAND = ['schedule']
 const OVER = ['canceled', 'incomplete_expired']
 export const isOver = ({status}: {status: string}): boolean => OVER.includes(status)
 
+/** Begun, and its first payment has not come: it ends by itself within a day. */
+export const isUnpaid = ({status}: {status: string}): boolean => status === 'incomplete'
+
 /** Null where the provider knows of no such one. */
 export const readSubscription = async (tools: Tools, id: string): Promise<ReadSubscription | null> => {
   const found = await tools.payment
@@ -38,11 +41,13 @@ export const readSubscription = async (tools: Tools, id: string): Promise<ReadSu
   return found && describeSubscription(found, await listPlans(tools.db))
 }
 
-/** The customer's one that is not over, whatever state it is in; the newest where there are several. */
+/** The customer's one that is not over, whatever state it is in; the newest where there are several, and one that was ever paid for first. */
 export const findLiveSubscription = async (tools: Tools, {customer}: {customer: string}): Promise<ReadSubscription | null> => {
   const expand = EXPAND.map(path => `data.${path}`)
   const {data} = await tools.payment.ask('list', stripe => stripe.subscriptions.list({customer, status: 'all', limit: 100, expand}))
-  const [live] = data.filter(one => !isOver(one)).sort((one, other) => other.created - one.created)
+  const [live] = data
+    .filter(one => !isOver(one))
+    .sort((one, other) => Number(isUnpaid(one)) - Number(isUnpaid(other)) || other.created - one.created)
   return live ? describeSubscription(live, await listPlans(tools.db)) : null
 }
 

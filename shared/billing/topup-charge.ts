@@ -10,6 +10,7 @@ import {obstacleOf} from '../entitlements/standing.ts'
 import {atPoint} from '../fault-point.ts'
 import type {Log} from '../log.ts'
 import {readDefaultCard} from './default-card.ts'
+import {assertFresh} from './fresh.ts'
 import {metadataOf} from './metadata.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -102,16 +103,13 @@ const findPrice = async ({db, payment}: Tools, packKey: string) => {
   return {amount: price.unit_amount, currency: price.currency}
 }
 
-/** From having looked to asking. Who slept longer looks again: much may be wanted no more by then, and the key be forgotten. */
-const freshMs = 60_000
-
 /** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */
 export const askTopup = async (tools: Tools, attempt: Begun): Promise<Settled> => {
   const {id, at} = attempt
   try {
     const intent = await tools.payment.ask('payment_intent', async stripe => {
       atPoint('before_topup')
-      if (performance.now() - at > freshMs) throw new PaymentFailure('It was looked at too long ago', {kind: 'busy'})
+      assertFresh(at)
       // Not tried again by itself: whoever does looks first.
       return stripe.paymentIntents.create(createOf(attempt), {idempotencyKey: `topup:${id}`, maxNetworkRetries: 0})
     })

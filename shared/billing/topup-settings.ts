@@ -48,6 +48,7 @@ const settingsOf = (account: BillingAccount | null) => ({
 const SAYS: Record<string, string> = {
   card_declined: 'The card was declined: change it at the billing portal, which switches this on again, or enable it once the card works',
   authentication_required: 'The bank wants each payment by this card to be confirmed: use another card, or buy a pack yourself',
+  customer_gone: 'This org is no customer at the payment provider any more: subscribe to a plan, or buy a pack, and enable it again',
   no_card: 'There is no card to charge: add one at the billing portal',
   pack_not_sold: 'The pack is not sold any more: choose another one',
   refused: 'The payment provider refused it: write to support if it happens again',

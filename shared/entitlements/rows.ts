@@ -26,8 +26,9 @@ export const reserveForRun = async (tx: Tx, standing: Standing, {runId, rows, fe
   return wanted
 }
 
-export const roomIn = ({rowsLimit, used, reserved}: Pick<Period, 'rowsLimit' | 'used' | 'reserved'>) =>
-  Math.max(0, rowsLimit - used - reserved)
+/** Rows that are billed one by one take none of the plan's. */
+export const roomIn = ({rowsLimit, used, reserved, overage}: Pick<Period, 'rowsLimit' | 'used' | 'reserved' | 'overage'>) =>
+  Math.max(0, rowsLimit + overage - used - reserved)
 
 const noRoom = async (tx: Tx, standing: Standing, period: Period, rows: number) => {
   const {rowsLimit: limit, used, reserved, endsAt} = period

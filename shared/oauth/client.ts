@@ -78,7 +78,7 @@ export const findClient = async ({db, config, outbound, log}: Tools, id: string)
 }
 
 /** Anybody has us read what they name, so it is never many at once. */
-const inLine = openLine({atOnce: 4, mostWaiting: 40, says: 'Too many programs are being looked up: try again in a moment'})
+const inLine = openLine({atOnce: 16, mostWaiting: 100, says: 'Too many programs are being looked up: try again in a moment'})
 
 /**
  * An address that is written in one way only, so that one client has one id. What the operator lets orgs reach within the house is not let to

@@ -1,3 +1,4 @@
+import {forgetPayer} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteInvitationsTo} from '../../sql/invitations.ts'
 import {listLastOwned, listOrgsOf, promoteHeir} from '../../sql/last-owners.ts'
@@ -37,6 +38,7 @@ export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boole
     const address = normaliseAddress(person.email)
     await deleteInvitationsTo(tx, address)
     await takeStaffAddress(tx, address)
+    await forgetPayer(tx, address)
     await deletePerson(tx, id)
     await recordStaffAction(tx, null, {kind: 'person.delete', person: id, reason, detail: {heirs}})
     return heirs

@@ -1,9 +1,10 @@
 import anyTest, {type TestFn} from 'ava'
-import {type Assisted, type Home, openAssisted, openHome} from '../ai.ts'
+import {type Assisted, type Home, openAssisted, openHome, people} from '../ai.ts'
 import {type ApiProcess, startApiProcess} from '../api-process.ts'
 import {canary, traces} from '../canaries.ts'
 import {type Call, openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
+import {addConnector, discover, moduleOf} from '../registering.ts'
 import type {Question} from '../simulators/model/answers.ts'
 import {modelEnvironment} from '../simulators/model.ts'
 
@@ -74,16 +75,86 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
       for (const secret of secrets) if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
     }
     t.true(cells >= 1900)
+    const {secrets, sample} = sampleOf(12)
+    const told = await askTools(call, sample)
+    for (const secret of secrets) if (traces(secret, told).length > 0) t.fail(`${secret} went to an MCP client under ${policy}`)
+    for (const secret of secrets) if (traces(secret, api.output()).length > 0) t.fail(`${secret} is in the log`)
+    t.is(/plain3/.test(told), policy !== 'deny')
     t.true(api.output().includes('the model: '), 'the log was there to look into')
   })
 
-const askBoth = async (call: Call, sample: {columns: string[]; rows: string[][]}) => {
+const mcp = {accept: 'application/json, text/event-stream', 'content-type': 'application/json', 'mcp-protocol-version': '2025-06-18'}
+const expressions = [
+  'row["Secret Code 0"] + row["Qq 1"].toUpperCase() + row["Ww 3"]',
+  'value.split("").reverse().join("")',
+  'Array.from(row["Secret Code 0"], one => one.charCodeAt(0).toString(16)).join("")',
+  'JSON.parse(value)',
+  'helpers.date(value, "DD.MM.YYYY")',
+  'Object.entries(row).join()',
+  'row["Hue"]',
+]
+
+/** All an MCP client is told by every tool that is given rows, and by those that are not. */
+const askTools = async (call: Call, {columns, rows}: Sample): Promise<string> => {
+  const records = rows.map(row => Object.fromEntries(columns.map((name, at) => [name, row[at]!])))
+  const tried = expressions.map(expression => [
+    'test_expression',
+    {expression, rows: records, value: 'Secret Code 0', module: 'People', field: 'Joined'},
+  ])
+  const asked = [
+    ...tried,
+    ['propose_mapping', {modules: ['People'], columns, rows: records}],
+    ['get_fields', {module: 'People'}],
+    ['list_modules', {}],
+  ]
+  let told = ''
+  for (const [name, given] of asked) {
+    const message = {jsonrpc: '2.0', id: 1, method: 'tools/call', params: {name, arguments: given}}
+    const {status, text} = await call('POST', '/mcp', JSON.stringify(message), mcp)
+    if (status !== 200 || /"isError":true/.test(text)) throw new Error(`${name}: ${text}`)
+    told += text
+  }
+  return told
+}
+
+type Sample = {columns: string[]; rows: string[][]}
+
+const askBoth = async (call: Call, sample: Sample) => {
   const mapped = await ok(call('POST', '/ai/auto-map', {modules: ['People'], ...sample}), 200)
   if (!['used', 'unavailable'].includes(mapped.model)) throw new Error(`The model was not asked: ${mapped.model}`)
   const question = `Take what stands in Secret Code 0, such as ${sample.rows[3]![0]} or ${sample.rows[4]![1]}`
   const {status, body} = await call('POST', '/ai/formula', {module: 'People', field: 'Secret_Code', question, ...sample})
   if (status === 200 && body.results[0].value !== sample.rows[0]![0]) throw new Error('It was not run on the true rows')
 }
+
+test('what is annotated elsewhere is personal here: another module, another connection, a field that is gone, a column that usually goes there', async t => {
+  const {house, model, api} = t.context
+  const home = await openHome(house, {policy: 'allow'})
+  const other = await addConnector(house, home.org, 'Two')
+  await discover(house, home.org, home.connector, [people, moduleOf('Guests', ['Badge_Word', 'Old_Word', 'Nick'])])
+  await discover(house, home.org, other, [moduleOf('Visitors', ['Gate_Word'])])
+  await ok(home.call('PATCH', home.at('fields/Guests/Badge_Word'), {pii: true}), 200)
+  await ok(home.call('PATCH', home.at('fields/Guests/Old_Word'), {pii: true}), 200)
+  await ok(home.call('PATCH', home.at('fields/Visitors/Gate_Word'), {pii: true, aliases: ['Parole']}), 200)
+  const defaultMapping = {mode: 'column', source: 'Zzq'}
+  await ok(home.call('PATCH', home.at('fields/Guests/Nick'), {pii: true, defaultMapping}), 200)
+  await discover(house, home.org, home.connector, [people, moduleOf('Guests', ['Badge_Word', 'Nick'])])
+  const columns = ['Badge word', 'OLD WORD', 'gate_word', 'PAROLE', 'zzq', 'Hue']
+  const secrets = Array.from({length: 15}, next)
+  const rows = [0, 1, 2].map(row => [...Array.from({length: 5}, (_, at) => secrets[row * 5 + at]!), `plain${row}`])
+  model.clear()
+  model.always(answers)
+  const call = openCalls(api.url)(home.token)
+  await ok(call('POST', '/ai/auto-map', {modules: ['People'], columns, rows}), 200)
+  await call('POST', '/ai/formula', {module: 'People', field: 'City', question: `Take ${secrets[0]}`, columns, rows})
+  const records = rows.map(row => Object.fromEntries(columns.map((name, at) => [name, row[at]])))
+  const tried = {name: 'test_expression', arguments: {expression: 'Object.values(row).join()', rows: records}}
+  const {text} = await call('POST', '/mcp', JSON.stringify({jsonrpc: '2.0', id: 1, method: 'tools/call', params: tried}), mcp)
+  const sent = model.received() + text
+  t.true(model.journal.length > 2 && text.includes('plain1'))
+  for (const secret of secrets) t.deepEqual(traces(secret, sent), [], secret)
+  t.regex(sent, /plain2/)
+})
 
 test('annotations that cannot be read let nothing leave', async t => {
   const {house, model, api} = t.context

@@ -1,6 +1,7 @@
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {withCredits} from '../../shared/ai/credits.ts'
 import {ModelFailure} from '../../shared/ai/model-failure.ts'
+import {readAiUsage} from '../../shared/ai/usage.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
 import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../ai.ts'
 import {startApiProcess} from '../api-process.ts'
@@ -144,6 +145,53 @@ test('what is broken off costs what had come by then, what fails costs nothing, 
   const {credits, balance} = await withCredits(house.tools, {...held, signal}, async () => ({value: 1, usage}))
   t.is(credits, 5, 'no more than was set aside')
   t.deepEqual([balance.included, balance.reserved], [12, 0])
+})
+
+test('who comes back late, or in another period, pays once, of what is there, and for the period it was asked in', async t => {
+  const {house} = t.context
+  const home = await openHome(house, {credits: 6})
+  const held = {
+    org: home.org,
+    feature: 'chat',
+    hold: {inputTokens: 4000, outputTokens: 3000},
+    signal: new AbortController().signal,
+  } as const
+  const usage = {inputTokens: 4000, outputTokens: 2000}
+  const late = withCredits(house.tools, held, async () => {
+    await house.ahead('10 minutes')
+    t.is((await usageOf(home, 'chat')).balance.reserved, 0, 'what was set aside has come back meanwhile')
+    const other = await withCredits(house.tools, held, async () => ({value: 1, usage}))
+    t.is(other.credits, 3)
+    return {value: 1, usage}
+  })
+  t.is((await late).credits, 3, 'the other left three')
+  t.like(await usageOf(home, 'chat'), {requests: 2, credits: 6, balance: {available: 0, reserved: 0, spent: 6}})
+  t.is(await even(t, home), 0)
+  const next = await openHome(house, {credits: 6})
+  const before = await ok(next.call('GET', '/ai/usage'), 200)
+  const over = await withCredits({...house.tools, config: {MODEL_TIMEOUT_SECONDS: 40 * 86_400}}, {...held, org: next.org}, async () => {
+    await house.ahead('32 days')
+    return {value: 1, usage}
+  })
+  t.is(over.credits, 3)
+  // Their session is over by now.
+  const after = await readAiUsage(house.db, next.org)
+  t.true(after.periodStart > before.periodStart)
+  t.like(after.credits, {available: 6, reserved: 0, spent: 0}, 'the new period is untouched')
+  t.is(await even(t, next), 0)
+  await house.ahead('0 seconds')
+})
+
+test('an org that may use nothing metered gets the matcher’s mapping and a reason, and nothing is asked or set aside', async t => {
+  const {house, model} = t.context
+  const home = await openHome(house, {credits: 20})
+  await house.hot.query(`update orgs set plan_status = 'suspended' where id = $1`, [home.org])
+  const mapped = await ok(home.call('POST', '/ai/auto-map', mapping), 200)
+  t.deepEqual([mapped.model, mapped.credits], ['no_credits', 0])
+  const written = await home.call('POST', '/ai/formula', formula)
+  t.deepEqual([written.status, written.body.code], [402, 'STATUS_SUSPENDED'])
+  t.is(model.journal.length, 0)
+  t.is(await even(t, home), 0)
 })
 
 test('usage is told by feature and by day, and forgotten after its time', async t => {

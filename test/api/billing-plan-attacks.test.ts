@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import {holdBilling, releaseBilling} from '../../shared/billing/lease.ts'
 import {settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {sql} from '../../sql/database.ts'
-import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
+import {type Billing, openBilling, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
 import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
 import type {FaultAction, FaultSpec} from '../simulators/payment/faults.ts'
@@ -74,7 +74,10 @@ test('rows beyond the plan go through every change, switched on before it or whi
     const still = payer.found().items.data.filter(({price}: any) => price.id === prices.overage)
     t.deepEqual([still.length, still[0]?.id, still[0]?.quantity], [1, overage.id, undefined], what)
     for (const phase of payer.schedule()?.phases ?? []) {
-      t.true(phase.items.some(({price}: any) => price === prices.overage), what)
+      t.true(
+        phase.items.some(({price}: any) => price === prices.overage),
+        what,
+      )
       t.is(quantityOf(phase, prices.overage), undefined)
     }
   }
@@ -89,46 +92,10 @@ test('an upgrade that is paid for while its schedule stays is not undone by what
   t.is((await ok(payer.ask({...down, interval: 'year'}), 200)).change, 'at_renewal')
   t.is(payer.price(), prices['enterprise.month'])
   const [now, next] = payer.schedule()!.phases
-  t.deepEqual([now, next].map(({items}) => items[0].price), [prices['enterprise.month'], prices['team.year']])
-  await settleMoney(t, billing)
-})
-
-test('what was shown is agreed to, not what an older change of the same name was priced at', async t => {
-  const payer = await openPayer(billing, {planKey: 'business'})
-  spoil(updates, broken('before'), {times: 2})
-  await refused(t, payer.ask(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
-  await pass(billing, 0.5)
-  await payer.signIn()
-  const shown = await ok(payer.preview(up), 200)
-  await refused(t, payer.ask({...up, previewToken: shown.previewToken}), 409, 'NO_CHANGE')
-  t.deepEqual(await states(payer), ['accepted'], 'the first one was sent again, and is what it was')
-  await settleMoney(t, billing)
-})
-
-test('the same token, sent again after nothing was heard, is the same change; once it is known to be done it is spent', async t => {
-  const payer = await openPayer(billing, {planKey: 'business'})
-  const {previewToken, due} = await ok(payer.preview(up), 200)
-  spoil(updates, broken('before'), {times: 2})
-  await refused(t, payer.ask({...up, previewToken}), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
-  t.deepEqual((await ok(payer.ask({...up, previewToken}), 200)).due, due)
-  const before = frozen(payer)
-  await refused(t, payer.ask({...up, previewToken}), 409, 'NO_CHANGE')
-  t.is(frozen(payer), before)
-  t.is(payer.charged(), 9000 + due.amount)
-  await settleMoney(t, billing)
-})
-
-test('an end at a date that staff have set does not move what comes before it', async t => {
-  const {stripe} = billing
-  const payer = await openPayer(billing, {planKey: 'business'})
-  const [end, date] = [periodEnd(payer), periodEnd(payer) + 40 * 86_400]
-  await stripe.subscriptions.update(payer.id, {cancel_at: date, proration_behavior: 'none'})
-  const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
-  t.is((await ok(payer.preview({planKey: 'free'}), 200)).effectiveAt, iso(date))
-  const shown = await ok(payer.preview(down), 200)
-  t.like(shown, {effectiveAt: iso(end), replaces: {planKey: 'free', at: iso(date)}, next: {at: iso(end)}})
-  const done = await ok(payer.ask({...down, previewToken: shown.previewToken}), 200)
-  t.deepEqual([done.effectiveAt, done.next, waitsAt(payer)], [shown.effectiveAt, shown.next, 'D'])
+  t.deepEqual(
+    [now, next].map(({items}) => items[0].price),
+    [prices['enterprise.month'], prices['team.year']],
+  )
   await settleMoney(t, billing)
 })
 
@@ -215,30 +182,64 @@ test('what somebody has undone after it was half done is not stuck: the same req
   await settleMoney(t, billing)
 })
 
-test('a first payment that has not come is no plan yet, for whatever is asked', async t => {
-  const {stripe, payment, prices} = billing
-  const payer = await openPayer(billing, {planKey: 'team'})
-  await payment.dashboard.cancelNow(payer.id)
-  payment.setCard(payer.found().default_payment_method, 'card_declined')
-  const items = [{price: prices['team.month']}]
-  const first = await stripe.subscriptions.create({customer: payer.customer, items, payment_behavior: 'allow_incomplete'})
-  t.is(first.status, 'incomplete')
-  for (const ask of [() => payer.ask(up), () => payer.ask({planKey: 'free'}), () => payer.preview(up), () => payer.takeBack()]) {
-    const {body} = await refused(t, ask(), 409, 'NOT_SUBSCRIBED')
-    t.regex(body.error, /first payment/)
-  }
+test('what staff have agreed by a schedule of their own is not what waits: taking back leaves it, a change of plan takes its place', async t => {
+  const {stripe, prices} = billing
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const items = [{price: prices['business.month'], quantity: 1}]
+  const {id, phases: now} = await stripe.subscriptionSchedules.create({from_subscription: payer.id})
+  const running = {items, start_date: now[0]!.start_date, end_date: now[0]!.end_date}
+  const later = {items, duration: {interval: 'month' as const, interval_count: 2}}
+  await stripe.subscriptionSchedules.update(id, {phases: [running, later, {...later, metadata: {by: 'staff'}}]})
+  await refused(t, payer.ask({planKey: 'business'}), 409, 'NO_CHANGE')
+  const before = frozen(payer)
+  await ok(payer.takeBack(), 200)
+  t.is(frozen(payer), before)
+  await ok(payer.ask(down), 200)
+  t.deepEqual([waitsAt(payer), payer.schedule()!.phases.length, payer.schedule()!.id], ['D', 2, id])
+  await ok(payer.ask(up), 200)
+  t.deepEqual([waitsAt(payer), payer.schedule(), payer.price()], ['N', null, prices['enterprise.month']])
   await settleMoney(t, billing)
 })
 
-test('a credit pays for an upgrade before the card does, as it was shown', async t => {
-  const {stripe, payment} = billing
-  const payer = await openPayer(billing, {planKey: 'business'})
-  await stripe.customers.update(payer.customer, {balance: -1_000_000})
-  payment.setCard(payer.found().default_payment_method, 'card_declined')
-  const shown = await ok(payer.preview(up), 200)
-  t.is(shown.due.amount, 0)
-  const {due} = await ok(payer.ask({...up, previewToken: shown.previewToken}), 200)
-  t.deepEqual([due, payer.charged()], [shown.due, 9000])
+test('a move down to a price that is sold no more is taken back like any other', async t => {
+  const {house, prices} = billing
+  const payer = await openWaiting(billing, 'D', {planKey: 'business'})
+  const patch = (paymentPriceMonthlyId: string) =>
+    ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceMonthlyId}), 200)
+  await patch(prices.credits_500)
+  await ok(payer.takeBack(), 200)
+  t.is(payer.schedule(), null)
+  await patch(prices['team.month'])
+  await settleMoney(t, billing)
+})
+
+test('a trial at the provider goes down, ends, goes on and up for nothing, and is charged once, for the plan it came to', async t => {
+  const {stripe, payment, prices} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  await payment.dashboard.cancelNow(payer.id)
+  const items = [{price: prices['business.month']}]
+  const ends = payment.now() + 10 * 86_400
+  const trial = await stripe.subscriptions.create({customer: payer.customer, items, trial_end: ends, metadata: {after_trial: 'true'}})
+  const at = new Date(ends * 1000).toISOString()
+  const charged = payer.charged()
+  for (const [ask, effectiveAt] of [
+    [() => payer.ask({planKey: 'free'}), at],
+    [() => payer.takeBack(), null],
+    [() => payer.ask({...down, interval: 'year'}), at],
+    [() => payer.ask({planKey: 'free'}), at],
+    [() => payer.ask(down), at],
+    [() => payer.ask({...up, interval: 'year'}), null],
+  ] as const) {
+    const answer = await ok(ask(), 200)
+    t.is(answer.due.amount, 0)
+    if (effectiveAt !== null) t.is(answer.effectiveAt, effectiveAt)
+  }
+  const found = () => payment.find(trial.id)!
+  t.like(found(), {status: 'trialing', trial_end: ends, schedule: null, cancel_at: null, metadata: {after_trial: 'true'}})
+  t.is(payer.charged(), charged)
+  await payment.advanceTo(ends + 2 * 3600)
+  t.is(found().status, 'active')
+  t.is(payer.charged() - charged, 490_000)
   await settleMoney(t, billing)
 })
 

@@ -65,3 +65,30 @@ test('an org whose card was taken away has none to be declined, which comes to t
   t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel', 'no card is needed to go')
   await settleMoney(t, billing)
 })
+
+test('a credit pays for an upgrade before the card does, as it was shown', async t => {
+  const {stripe, payment} = billing
+  const payer = await openPayer(billing, {planKey: 'business'})
+  await stripe.customers.update(payer.customer, {balance: -1_000_000})
+  payment.setCard(payer.found().default_payment_method, 'card_declined')
+  const shown = await ok(payer.preview(up), 200)
+  t.is(shown.due.amount, 0)
+  const {due} = await ok(payer.ask({...up, previewToken: shown.previewToken}), 200)
+  t.deepEqual([due, payer.charged()], [shown.due, 9000])
+  await settleMoney(t, billing)
+})
+
+test('a first payment that has not come is no plan yet, for whatever is asked', async t => {
+  const {stripe, payment, prices} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  await payment.dashboard.cancelNow(payer.id)
+  payment.setCard(payer.found().default_payment_method, 'card_declined')
+  const items = [{price: prices['team.month']}]
+  const first = await stripe.subscriptions.create({customer: payer.customer, items, payment_behavior: 'allow_incomplete'})
+  t.is(first.status, 'incomplete')
+  for (const ask of [() => payer.ask(up), () => payer.ask({planKey: 'free'}), () => payer.preview(up), () => payer.takeBack()]) {
+    const {body} = await refused(t, ask(), 409, 'NOT_SUBSCRIBED')
+    t.regex(body.error, /first payment/)
+  }
+  await settleMoney(t, billing)
+})

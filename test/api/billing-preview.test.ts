@@ -2,7 +2,7 @@ import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {openSession} from '../../shared/people/session.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../billing.ts'
 import {ok} from '../importing.ts'
-import {callsOf, frozen, openPayer, openWaiting, type Payer, refused} from '../plan-changing.ts'
+import {callsOf, frozen, openPayer, openWaiting, type Payer, refused, waitsAt} from '../plan-changing.ts'
 
 /** A preview changes nothing, and holds the change to what it showed. */
 const test = anyTest.serial as TestFn
@@ -164,5 +164,53 @@ test('a preview in the face of a provider that does not answer says so, and show
   payment.faults.add({path: '/v1/invoices/create_preview', times: 9, action: {type: 'status', status: 500}})
   const {body} = await refused(t, payer.preview(up), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
   t.is(body.due, undefined)
+  await settleMoney(t, billing)
+})
+
+/** Both tries of one request. */
+const lost = {method: 'POST', path: '/v1/subscriptions/*', times: 2, action: {type: 'status', status: 500, when: 'before'}} as const
+const states = async (payer: Payer) => (await payer.changes()).map(({state}) => state)
+
+test('what was shown is agreed to, not what an older change of the same name was priced at', async t => {
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const first = await ok(payer.preview(up), 200)
+  await pass(billing, 1 / 72)
+  const second = await ok(payer.preview(up), 200)
+  t.true(second.due.amount < first.due.amount)
+  billing.payment.faults.add(lost)
+  await refused(t, payer.ask({...up, previewToken: first.previewToken}), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
+  const {body} = await refused(t, payer.preview(up), 409, 'CHANGE_UNCONFIRMED')
+  t.is(body.due, undefined)
+  await refused(t, payer.ask({...up, previewToken: second.previewToken}), 409, 'NO_CHANGE')
+  t.deepEqual(await states(payer), ['accepted'], 'the first one was sent again, and is what it was')
+  t.is(payer.charged(), 9000 + first.due.amount)
+  await settleMoney(t, billing)
+})
+
+test('the same token, sent again after nothing was heard, is the same change; once it is known to be done it is spent', async t => {
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const {previewToken, due} = await ok(payer.preview(up), 200)
+  billing.payment.faults.add(lost)
+  await refused(t, payer.ask({...up, previewToken}), 503, 'PAYMENT_PROVIDER_UNAVAILABLE')
+  t.deepEqual((await ok(payer.ask({...up, previewToken}), 200)).due, due)
+  const before = frozen(payer)
+  await refused(t, payer.ask({...up, previewToken}), 409, 'NO_CHANGE')
+  t.is(frozen(payer), before)
+  t.is(payer.charged(), 9000 + due.amount)
+  await settleMoney(t, billing)
+})
+
+test('an end at a date that staff have set does not move what comes before it', async t => {
+  const {stripe} = billing
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const end: number = payer.found().items.data[0].current_period_end
+  const date = end + 40 * 86_400
+  await stripe.subscriptions.update(payer.id, {cancel_at: date, proration_behavior: 'none'})
+  const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
+  t.is((await ok(payer.preview({planKey: 'free'}), 200)).effectiveAt, iso(date))
+  const shown = await ok(payer.preview({planKey: 'team'}), 200)
+  t.like(shown, {effectiveAt: iso(end), replaces: {planKey: 'free', at: iso(date)}, next: {at: iso(end)}})
+  const done = await ok(payer.ask({planKey: 'team', previewToken: shown.previewToken}), 200)
+  t.deepEqual([done.effectiveAt, done.next, waitsAt(payer)], [shown.effectiveAt, shown.next, 'D'])
   await settleMoney(t, billing)
 })

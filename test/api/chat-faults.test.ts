@@ -128,19 +128,19 @@ test('two hundred who go away at once leave nothing set aside, no turn, and no c
   await until(
     () => [model.journal.length, heard.size],
     ([asked, telling]) => asked === 200 && telling === 140,
-    60,
+    80,
   )
   going.abort()
   t.deepEqual(new Set(await Promise.all(left)), new Set(['AbortError']))
   await until(
     () => sumUp(house.db, talk.org),
     ({open}) => open === 0,
-    60,
+    80,
   )
   await until(
     () => model.journal.filter(({gone}) => gone).length,
     gone => gone === 200,
-    60,
+    80,
   )
   const {account, entries, grants, holds} = await sumUp(house.db, talk.org)
   t.deepEqual([entries, grants, holds], [account, account, 0])

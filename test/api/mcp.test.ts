@@ -243,6 +243,8 @@ test('in production it is known under one name', t => {
   const forwarded = {host: 'upstream:4000', 'x-forwarded-host': 'api.example.com'}
   t.deepEqual([told(forwarded), told(forwarded, {TRUSTED_PROXIES: 1})], ['HOST_NOT_ALLOWED', 'let in'])
   t.is(told({host: 'api.example.com', 'x-forwarded-host': 'evil.example'}, {TRUSTED_PROXIES: 1}), 'HOST_NOT_ALLOWED')
+  const claimed = {host: 'upstream:4000', 'x-forwarded-host': 'api.example.com, evil.example'}
+  t.is(told(claimed, {TRUSTED_PROXIES: 1}), 'HOST_NOT_ALLOWED', 'what the page itself put in front of the proxy’s word')
 })
 
 test('the connections and modules of another org are as if nobody had them', async t => {

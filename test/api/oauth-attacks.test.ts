@@ -1,6 +1,9 @@
 import test from 'ava'
+import {z} from 'zod'
 import {listen} from '../../api/listen.ts'
+import {ownerOf} from '../../api/rate-limit.ts'
 import {isAmong, isRedirectUri} from '../../shared/oauth/redirect.ts'
+import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
 import {
   answerPage,
@@ -113,6 +116,49 @@ test('a code counts for no other client and no other request, whoever brings it'
   t.is(parametersOf(missing).error, 'invalid_request')
 })
 
+test('what changes between the page, the code and the token counts', async t => {
+  const begin = async () => {
+    const [client, verifier] = [await register(house), newVerifier()]
+    const reached = await reachPage(house, client, verifier, {user: 'zoe@other.example'})
+    return {client, verifier, reached}
+  }
+  const run = (person: string, change: string) =>
+    house.db.query(sql.unsafe`update people set banned_at = case when ${change} = 'ban' then lading_now() end where email = ${person}`)
+  const tokenFor = async ({client, verifier}: {client: string; verifier: string}, code: string) =>
+    (await askToken(house, codeGrant(client, code, verifier))).body.error
+
+  const first = await begin()
+  const {code} = parametersOf(await answerPage(house, first.reached))
+  await run('zoe@other.example', 'ban')
+  t.is(await tokenFor(first, code!), 'invalid_grant', 'banned after the code')
+  await run('zoe@other.example', 'no more')
+
+  const second = await begin()
+  await run('zoe@other.example', 'ban')
+  t.is((await answerPage(house, second.reached)).body.code, 'BANNED')
+  await run('zoe@other.example', 'no more')
+
+  const third = await begin()
+  const org = /<option value="([^"]+)"/.exec(third.reached.page.text)![1]!
+  await house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)
+  t.is((await answerPage(house, third.reached)).body.code, 'NOT_FOUND', 'closed while the page was open')
+  await house.db.query(sql.unsafe`update orgs set closed_at = null where id = ${org}`)
+
+  const fourth = await begin()
+  const late = parametersOf(await answerPage(house, fourth.reached)).code!
+  await house.db.query(sql.unsafe`delete from members where org_id = ${org}`)
+  t.is(await tokenFor(fourth, late), 'invalid_grant', 'removed after the code')
+})
+
+test('a registration is small', async t => {
+  const post = (body: object) => house.as(null)('POST', '/oauth/register', body)
+  t.is((await post({redirect_uris: Array(21).fill(redirectUri)})).body.error, 'invalid_redirect_uri')
+  t.is((await post({redirect_uris: [redirectUri], client_name: 'x'.repeat(17_000)})).status, 413)
+  t.is((await post({redirect_uris: [redirectUri], client_name: 'x'.repeat(101)})).body.error, 'invalid_client_metadata')
+  t.is((await post({redirect_uris: [`https://a.example/${'x'.repeat(2_000)}`]})).body.error, 'invalid_redirect_uri')
+  for (const body of [[], [{}], {redirect_uris: {}}]) t.is((await post(body)).status, 400)
+})
+
 test('what a client calls itself is text, and what it registered is all the page leads to', async t => {
   const names = ['</h1><script>alert(1)</script>', '"><img src=x onerror=1>', '\u3164\u2800\u115f\u200b', 'NO\u200bNCE NONCE', '$&$`']
   for (const client_name of names) {
@@ -126,6 +172,13 @@ test('what a client calls itself is text, and what it registered is all the page
   }
 })
 
+test('whoever has a network of IPv6 addresses is one', t => {
+  const same = ['2001:db8:0:7::1', '2001:db8:0:7:ffff:1:2:3', '2001:0DB8::7:1:2:3:4', '2001:db8:0:7::%eth0']
+  t.deepEqual([...new Set(same.map(ownerOf))], ['2001:db8:0:7::/64'])
+  t.deepEqual(['2001:db8::1', '::1', 'fe80::1'].map(ownerOf), ['2001:db8:0:0::/64', '0:0:0:0::/64', 'fe80:0:0:0::/64'])
+  for (const ip of ['203.0.113.7', '::ffff:203.0.113.7', '::ffff:cb00:7107', '203.0.113.7:4711', 'unknown', '']) t.is(ownerOf(ip), ip)
+})
+
 test('an address cannot be written so that it counts for less', async t => {
   const {url, drain} = await listen({...house.tools, config: {...house.config, PORT: 0, RATE_PER_ADDRESS: 2000}})
   endWithWorld(drain)
@@ -134,4 +187,29 @@ test('an address cannot be written so that it counts for less', async t => {
   for (const path of ['/oauth/register', '/oauth/register/', '/OAuth/Register', '/oauth/REGISTER/'])
     statuses.push((await call('POST', path, {redirect_uris: [redirectUri]})).status)
   t.deepEqual(statuses, [201, 201, 429, 429])
+})
+
+test('no secret is in any table', async t => {
+  const given = await letIn(house)
+  const [client, verifier] = [await register(house), newVerifier()]
+  const {code} = parametersOf(await answerPage(house, await reachPage(house, client, verifier)))
+  const secrets = [given.access, given.refresh, given.code, code!, verifier]
+  const tables = await house.db.anyFirst(sql.type(z.object({name: z.string()}))`
+    select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`)
+  const holding = async (text: string) => {
+    const found = await Promise.all(
+      tables.map(async name => {
+        const table = sql.identifier([name])
+        return (await house.db.exists(sql.unsafe`select from ${table} where ${table}::text like ${`%${text}%`}`)) ? [name] : []
+      }),
+    )
+    return found.flat()
+  }
+  t.deepEqual(await holding(client), ['oauth_clients', 'oauth_requests'])
+  for (const secret of secrets) {
+    t.deepEqual(await holding(secret), [])
+    // The random part alone, and its bytes.
+    t.deepEqual(await holding(secret.slice(-20)), [])
+    t.deepEqual(await holding(Buffer.from(secret).toString('hex')), [])
+  }
 })

@@ -2,7 +2,8 @@ import test from 'ava'
 import {endBillingOf} from '../../shared/billing/ending.ts'
 import {holdBilling, releaseBilling, whileHeld} from '../../shared/billing/lease.ts'
 import {settleCheckout} from '../../shared/billing/settle-checkout.ts'
-import {lockHold} from '../../sql/billing-accounts.ts'
+import {erasePerson} from '../../shared/people/erasure.ts'
+import {findBillingAccount, lockHold} from '../../sql/billing-accounts.ts'
 import {sql} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
@@ -96,6 +97,23 @@ test.serial('who slept over the end of the hold ends nobody’s plan, and writes
   t.is(payment.find(second)!.status, 'canceled')
 })
 
+test.serial('one that waits for its first payment stands before none that is paid for', async t => {
+  const {house, stripe, prices} = billing
+  const {org} = await house.makeOrg()
+  const paid = await seedSubscription(billing, {org, planKey: 'team'})
+  await billing.payment.advance(60)
+  const begun = await stripe.subscriptions.create({
+    ...{customer: paid.customer as string, items: [{price: prices['business.month']}], payment_behavior: 'default_incomplete'},
+  })
+  t.is(begun.status, 'incomplete')
+  await hear('customer.subscription.created', begun as never)
+  await hear('customer.subscription.created', paid as never)
+  t.like(await planOf(house, org), {plan: 'team.1', subscription: 'active'})
+  await house.db.query(sql.unsafe`update subscriptions set subscription_id = ${begun.id}, status = 'incomplete' where org_id = ${org}`)
+  await hear('customer.subscription.updated', paid as never)
+  t.is((await findSubscription(house.db, org))!.id, paid.id)
+})
+
 test.serial('a plan under a price that says nothing to us goes on as it was, and ends with its subscription', async t => {
   const {house, payment, stripe} = billing
   const {org} = await house.makeOrg()
@@ -163,6 +181,19 @@ test.serial('an address that the provider does not take keeps nobody else from b
   t.is(payment.find(await customerOf(billing, org))!.email, other.email)
 })
 
+test.serial('of a payer who is erased no address is left here, and the next who buys takes their place', async t => {
+  const {house, payment} = billing
+  const {org, person, openPack, colleague} = await newBuyer(billing)
+  await openPack()
+  const customer = await customerOf(billing, org)
+  const other = await colleague()
+  await erasePerson(house.db, person, {force: true, reason: 'A test'})
+  t.is((await findBillingAccount(house.db, org))!.email, null)
+  await openPack({}, other.as)
+  t.is(await customerOf(billing, org), customer)
+  t.is(payment.find(customer)!.email, other.email)
+})
+
 test.serial('of what is told while an org is held and let go of, over and over, nothing is left behind', async t => {
   const {house} = billing
   const {org} = await house.makeOrg()
@@ -194,6 +225,7 @@ test.serial(
     for (const isLooked of [true, false]) {
       const {org, script} = await newBuyer(billing)
       const {id, customer} = await seedSubscription(billing, {org, planKey: 'business'})
+      await pass(billing, 0.01)
       const about = {id, object: 'subscription', customer}
       await hear('customer.subscription.created', about)
       const me = () => ok(script('GET', '/entitlements/me'), 200)

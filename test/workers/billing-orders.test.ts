@@ -1,9 +1,10 @@
 import test from 'ava'
+import {keepEvent} from '../../shared/billing/events/keep.ts'
 import {applyEvents} from '../../workers/billing/events.ts'
 import type {Billing} from '../billing.ts'
 import {openBilling, seedSubscription, settleMoney} from '../billing.ts'
 import type {Thing} from '../simulators/payment/store.ts'
-import {historyOf, planOf, tell} from '../telling.ts'
+import {historyOf, planOf} from '../telling.ts'
 
 const names = ['created', 'upgraded', 'cancelled', 'paid', 'deleted'] as const
 type Name = (typeof names)[number]
@@ -52,8 +53,8 @@ test('in each of the 120 orders that five events of a subscription can come in, 
       const isOver = order.indexOf('deleted') <= at
       const event = name === 'deleted' ? await life.end() : life[name]
       t.truthy(event, name)
-      t.is((await tell(house, JSON.stringify(event))).status, 200)
-      // As the worker does when the job comes, without waiting for it 600 times.
+      // As the webhook and the worker do, without 600 calls and jobs.
+      await keepEvent(house.tools, event as never)
       t.regex(await applyEvents(work, event.id), /^(processed|ignored)$/)
       const first = order[0] === 'deleted'
       const expected = isOver

@@ -1,7 +1,7 @@
 import type {Held} from '../../shared/billing/lease.ts'
 import {findChangeAuthor, settleChanges} from '../../shared/billing/plan-change-settle.ts'
 import {projectSubscription} from '../../shared/billing/project.ts'
-import {findLiveSubscription, isOver, type ReadSubscription, readSubscription} from '../../shared/billing/subscription.ts'
+import {findLiveSubscription, isOver, isUnpaid, type ReadSubscription, readSubscription} from '../../shared/billing/subscription.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Tx} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
@@ -57,11 +57,11 @@ export const writeRead = async (tx: Tx, held: Held, read: ReadSubscription | nul
   await projectSubscription(tx, held, read, asker ?? {org, via: 'payment'})
 }
 
-/** The one we know, unless it is over and its customer has another; null where there is none, or none the provider still knows. */
+/** The one we know, unless it is over, or was never paid for, and its customer has another; null where there is none, or none the provider still knows. */
 const readCurrent = async (tools: Pick<Tools, 'db' | 'payment'>, org: string): Promise<ReadSubscription | null> => {
   const known = await findSubscription(tools.db, org)
   const own = known && (await readSubscription(tools, known.id))
-  if (own && !isOver(own)) return own
+  if (own && !isOver(own) && !isUnpaid(own)) return own
   const customer = (await findBillingAccount(tools.db, org))?.customer
   const live = customer ? await findLiveSubscription(tools, {customer}) : null
   // A list does not carry all that is read of a single one.

@@ -10,7 +10,7 @@ import {readReplay} from '../../conversations/replay.ts'
 import {Refusal} from '../../errors.ts'
 import type {Flow} from '../../flows/flow.ts'
 import type {Registry} from '../../registry/document.ts'
-import {chooseModule, type Everything, findModules} from '../../registry/name.ts'
+import {assertOwn, chooseModule, type Everything, findModules} from '../../registry/name.ts'
 import {loadRegistry} from '../../registry/store.ts'
 import type {SourceEvidence} from '../../sources/describe.ts'
 import type {Columns} from '../local-mapping.ts'
@@ -64,6 +64,7 @@ export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
     const registry = await loadRegistry(tx, org)
     const everything = await findModules(tx, org, registry)
     const connectorId = asked.connectorId ?? found?.connectorId
+    if (asked.connectorId !== undefined) assertOwn(everything.connections, asked.connectorId)
     for (const name of asked.modules) chooseModule(everything, {name, connector: connectorId})
     const flows = (found?.flows ?? []) as Flow[]
     const personal = await readPersonalFields(tx, registry)

@@ -1,5 +1,5 @@
 import type {AiSamplePolicy} from '../../registry/settings.ts'
-import {maskSamples, maskText, type Outgoing, type Sampled, type Sent, sentOf} from '../outgoing.ts'
+import {maskSamples, type Outgoing, openTextMask, type Sampled, type Sent, sentOf} from '../outgoing.ts'
 
 /** The one way out of a conversation: what is asked, what tools answer and what was said before goes through it. */
 export type Outflow = {
@@ -25,9 +25,8 @@ export const openOutflow = (policy: AiSamplePolicy, judged: readonly Sampled[], 
   const masked = maskSamples(policy, known).columns
   const own = masked.slice(0, judged.length)
   let sent = sentOf(policy, own)
-  const text = (whole: string) => maskText(whole, known, policy)
-  const secrets = secretWords(known, masked)
-  const said = (whole: string) => text(whole.normalize('NFC').replaceAll(WORD, word => (hasAny(secrets, word) ? STRUCK : word)))
+  const text = openTextMask(policy, known)
+  const said = openTextMask(policy, [...known, {name: '', samples: wordsOf(known, masked), pii: true}])
   const value = (whole: unknown): unknown => {
     const parts = new Set<string>()
     gather(whole, parts)
@@ -44,29 +43,17 @@ export const openOutflow = (policy: AiSamplePolicy, judged: readonly Sampled[], 
   return {policy, columns: own, text, said, value, sample, sent: () => sent}
 }
 
-const WORD = /[\p{L}\p{N}\p{M}]+/gu
-const STRUCK = '[…]'
-/** A shorter word is found in anything. */
+/** A shorter word is found in anything, but for writing whose words are short. */
 const fewestShared = 4
 
-/** Those of personal values, without the words of headers and of what is nobody's: they may leave anyway. */
-const secretWords = (known: readonly Sampled[], masked: readonly Outgoing[]): string[] => {
-  const words = (texts: readonly string[]) => new Set(texts.flatMap(text => text.normalize('NFC').match(WORD) ?? []).map(folded))
-  const cells = (personal: boolean) => known.flatMap(({samples}, at) => (masked[at]!.personal === personal ? samples : []))
-  const usual = words([...known.map(({name}) => name), ...cells(false)])
-  return [...words(cells(true)).difference(usual)].filter(word => word.length >= fewestShared)
+/** The words of personal values, without those that leave in headers and in what is nobody's. */
+const wordsOf = (known: readonly Sampled[], masked: readonly Outgoing[]): string[] => {
+  const split = (text: string) => text.normalize('NFC').match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
+  const leaving = masked.flatMap(({name, samples, personal}) => (personal ? [name] : [name, ...samples]))
+  const usual = new Set(leaving.flatMap(split).map(word => word.toLowerCase()))
+  const words = known.flatMap(({samples}, at) => (masked[at]!.personal ? samples.flatMap(split) : []))
+  return words.filter(word => (word.length >= fewestShared || /\p{Lo}/u.test(word)) && !usual.has(word.toLowerCase()))
 }
-
-const hasAny = (secrets: readonly string[], word: string) => {
-  const plain = folded(word)
-  return secrets.some(secret => plain.includes(secret))
-}
-
-const folded = (word: string) =>
-  word
-    .normalize('NFKD')
-    .replaceAll(/\p{M}|\p{Cf}/gu, '')
-    .toLowerCase()
 
 const gather = (value: unknown, into: Set<string>): void => {
   if (typeof value === 'string') into.add(value)

@@ -58,6 +58,17 @@ export const proposeMapping = ({columns, fields, accepted = []}: MatchRequest): 
   return columns.map((column, at) => describe({column, row: matches[at]!, own: owned[at]!, known, isTaken}))
 }
 
+/** How sure each column, alone in its file, is of the field that fits it best: what several fields could be is asked of every column. */
+export const likeness = ({columns, fields}: Omit<MatchRequest, 'accepted'>): number[] => {
+  const known = readFields(fields, [])
+  const person = known.length > 0 && known.every(({records}) => records.size === 0 || records.has('person'))
+  return columns.map(column => {
+    const neighbours = readNeighbours([column.name], person)
+    const row = scoreColumn({name: normalForm(column.name), column, neighbours}, readFingerprint(column), known)
+    return describe({column, row, own: -1, known, isTaken: known.map(() => false)}).candidates[0]?.confidence ?? 0
+  })
+}
+
 /** Each column's field, or -1. Fields no column is worth anything to are left out, which most are. */
 const assignFields = (matches: Match[][], fields: number): number[] => {
   const wanted = Array.from({length: fields}, (_, at) => at).filter(at => matches.some(row => worthOf(row[at]!) > 0))

@@ -17,7 +17,7 @@ test('whole personal values are struck out of everything, of every file, names a
 test('what somebody said loses the words of personal values, but for those of headers and of what is nobody’s', t => {
   const said = out.said('Why are Zwölfenders, QUITTENWEG and Rumpelstilz refused, whose Home Street and Hue are teal?')
   t.notRegex(said, /zwölfender|quittenweg|rumpelstilz/i)
-  t.regex(said, /^Why are \[…\], \[…\] and \[…\] refused, whose Home Street and Hue are teal\?$/)
+  t.regex(said, /^Why are \[…\]s, \[…\] and \[…\] refused, whose Home Street and Hue are teal\?$/)
   t.is(out.text('Quittenweg'), 'Quittenweg', 'a label may have one of their words')
 })
 
@@ -26,7 +26,9 @@ test('what was sent is the most telling of it', t => {
   t.is(quiet.sent(), 'none')
   quiet.sample([{name: 'Code', samples: ['Aa 1', 'Bb 2'], pii: true}])
   t.is(quiet.sent(), 'masked')
-  t.deepEqual(quiet.sample([{name: 'Shade', samples: ['teal', 'Anna Zwölfender'], pii: false}])[0]!.samples, ['teal', 'Aa Aa'])
+  const [shade] = quiet.sample([{name: 'Shade', samples: ['teal', 'Anna Zwölfender'], pii: false}])
+  t.is(shade!.samples[0], 'teal')
+  t.notRegex(shade!.samples[1]!, /anna|zwölf/i)
   t.is(quiet.sent(), 'values')
   quiet.sample([{name: 'Code', samples: ['Aa 1', 'Bb 2'], pii: true}])
   t.is(quiet.sent(), 'values')

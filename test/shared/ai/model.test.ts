@@ -198,6 +198,8 @@ for (const kind of kinds) {
     const {usage} = await model.answer(question)
     t.is(usage.inputTokens, Math.ceil('Map the column.The column is Phone'.length / 4))
     t.true(usage.outputTokens > 0)
+    away.script({json: {field: 'Phone', confidence: 1}, usage: {input: 0, output: 0}})
+    t.deepEqual((await model.answer(question)).usage.inputTokens, usage.inputTokens, 'nobody answers what was not read')
   })
 }
 

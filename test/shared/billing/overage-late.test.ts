@@ -59,6 +59,44 @@ test('a meter that is away for 36 days, and over two bills: each row is billed o
   )
 })
 
+test('a limit that is raised after rows beyond it were billed has room for as many more', async t => {
+  const org = await openOverage(billing)
+  const {house} = billing
+  await org.write(15)
+  await house.hot.query('update usage_periods set rows_limit = 30 where org_id = $1', [org.org])
+  await org.write(18)
+  t.deepEqual(
+    (await org.reports()).map(({rows}) => rows),
+    [5],
+    '33 of 30, and 5 are billed',
+  )
+  await org.write(4)
+  t.deepEqual(
+    (await org.reports()).map(({rows}) => rows),
+    [5, 2],
+  )
+  await send()
+})
+
+test('one whose price the provider has lost stands in nobody’s way', async t => {
+  const [first, second] = [await openOverage(billing), await openOverage(billing)]
+  await first.write(12)
+  await second.write(13)
+  for (const status of [404, 500]) billing.payment.faults.add({method: 'GET', path: '/v1/prices/*', times: 1, action: {...undone, status}})
+  await sendOverage(billing.house.tools, {most: 1})
+  await sendOverage(billing.house.tools, {most: 1})
+  t.deepEqual(
+    [...(await first.reports()), ...(await second.reports())].map(({attempts, sent}) => [attempts, sent]),
+    [
+      [1, false],
+      [1, false],
+    ],
+  )
+  await pass(billing, 0.01)
+  await send()
+  t.true([...(await first.reports()), ...(await second.reports())].every(({sent}) => sent))
+})
+
 test('one org the provider refuses keeps nobody else from being compared, and is not compared at every round', async t => {
   const orgs = [await openOverage(billing), await openOverage(billing)].toSorted((one, other) => (one.org < other.org ? -1 : 1))
   for (const org of orgs) await org.write(12)

@@ -1,0 +1,165 @@
+import {once} from 'node:events'
+import {createServer} from 'node:http'
+import type {AddressInfo} from 'node:net'
+import {McpServer} from '@modelcontextprotocol/server'
+import test from 'ava'
+import {createApp} from '../../api/app.ts'
+import {mountMcp} from '../../api/mcp/mount.ts'
+import {openShares} from '../../api/mcp/share.ts'
+import {ok, openOrg} from '../importing.ts'
+import {until} from '../until.ts'
+import {endWithWorld, type World, world} from '../world.ts'
+
+let house: World
+let home: Awaited<ReturnType<typeof openOrg>>
+test.before(async t => {
+  house = await world(t, {workers: ['discovery']})
+  home = await openOrg(house, 'ana@example.org')
+  await ok(home.call('POST', `/orgs/${home.org}/discovery/run`, {connectorId: home.connector}, {prefer: 'wait=30'}), 200)
+})
+
+const older = {'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25'}
+const meta = {'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}}
+const newer = (method: string, name?: string) => ({
+  ...{...older, 'mcp-protocol-version': '2026-07-28', 'mcp-method': method},
+  ...(name !== undefined && {'mcp-name': name}),
+})
+const calling = (name: string, asked: object, more: object = {}) => ({
+  ...{jsonrpc: '2.0', id: 1, method: 'tools/call', params: {name, arguments: asked, ...more}},
+})
+type More = {headers?: Record<string, string>; bearer?: string; url?: string; signal?: AbortSignal}
+const send = (body: string | Buffer, {headers = {}, bearer = home.session, url = house.url, ...more}: More = {}) =>
+  fetch(`${url}/mcp`, {method: 'POST', body, headers: {...older, ...headers, authorization: `Bearer ${bearer}`}, ...more})
+const jsonOf = (text: string) => JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text)
+const call = async (name: string, asked: object) => jsonOf(await (await send(JSON.stringify(calling(name, asked)))).text())
+const refusalOf = ({result}: any) => (result.isError ? JSON.parse(result.content[0].text) : null)
+
+test('a body that is nearly UTF-8 is held to the same rules', async t => {
+  const spoil = (message: unknown) =>
+    Buffer.concat([Buffer.from(`${JSON.stringify(message).slice(0, -1)},"x":"`), Buffer.from([0xff]), Buffer.from('"}')])
+  for (const body of [spoil(calling('get_fields', {module: 'a\0b'})), spoil(calling('list_modules', {}))]) {
+    const answer = await send(body)
+    t.deepEqual([answer.status, jsonOf(await answer.text()).error.code], [400, -32_700])
+  }
+  const many = Buffer.from(JSON.stringify(Array(21).fill(calling('list_modules', {}))).replace('"2.0"', '"2.0","x":"\xff"'), 'latin1')
+  t.is((await send(many)).status, 400)
+})
+
+test('what no tool is called, and what no client sends, breaks nothing', async t => {
+  for (const name of ['__proto__', 'constructor', 'toString', '', 'x'.repeat(100_000)]) {
+    const {error, result} = await call(name, {})
+    t.true(error?.code === -32_602 || result?.isError === true, name.slice(0, 20))
+  }
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  const proto = '{"__proto__":{"x":1}}'
+  const huge = `1${'0'.repeat(100_000)}`
+  const bodies = [
+    deep,
+    huge,
+    'null',
+    '""',
+    '[]',
+    '[[]]',
+    '[null]',
+    '{}',
+    '',
+    '\ufeff',
+    proto,
+    JSON.stringify({...calling('list_modules', {}), id: {}}),
+  ]
+  for (const asked of [deep, proto, huge, '[]', '"x"', 'null'])
+    bodies.push(JSON.stringify(calling('list_modules', {})).replace('"arguments":{}', `"arguments":${asked}`))
+  for (const body of bodies) {
+    const {status} = await send(body)
+    t.true(status < 500, `${status} ${body.slice(0, 100)}`)
+  }
+  for (const headers of [
+    {cookie: 'x'},
+    {'mcp-name': '=?base64?w6k=?='},
+    {'mcp-protocol-version': 'é'},
+    {connection: 'close'},
+    {'content-encoding': 'gzip'},
+  ])
+    t.true((await send(JSON.stringify(calling('list_modules', {})), {headers})).status < 500, JSON.stringify(headers))
+  for (const value of ['nope', '__proto__', 'constructor'])
+    t.is(refusalOf(await call('test_expression', {expression: 'value', rows: [{a: '1'}], value}))?.code, 'INVALID')
+  const columns = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+  t.is((await call('propose_mapping', {modules: ['Leads'], columns})).result.structuredContent.proposals.length, 4)
+})
+
+test('what would hold up everybody is refused', async t => {
+  const columns = Array.from({length: 500}, (_, at) => `Column ${at}`)
+  const modules = ['Leads', 'Contacts', 'Accounts', 'Deals']
+  const {code, error} = refusalOf(await call('propose_mapping', {modules, columns}))
+  t.is(code, 'INVALID')
+  t.regex(error, /at most \d+ columns/)
+  const some = Number(/at most (\d+)/.exec(error)![1])
+  t.is((await call('propose_mapping', {modules, columns: columns.slice(0, some)})).result.structuredContent.proposals.length, some)
+})
+
+test('an org holds its share of the threads, and no more', async t => {
+  const slow = calling('test_expression', {expression: 'Array.from({length: 1e9}, (_, i) => i % 2).length', rows: Array(20).fill({a: '1'})})
+  const leaving = new AbortController()
+  let busy = 0
+  const asked = Array.from({length: 6}, async () => {
+    const answer = await send(JSON.stringify(slow), {signal: leaving.signal})
+    if (refusalOf(jsonOf(await answer.text()))?.code === 'BUSY') busy++
+  })
+  const all = Promise.allSettled(asked)
+  await until(
+    () => busy,
+    seen => seen === 2,
+  )
+  leaving.abort()
+  await all
+  const quick = () => call('test_expression', {expression: '1', rows: [{a: '1'}]})
+  const told = async () => refusalOf(await quick())?.code ?? null
+  t.is(await until(told, code => code !== 'BUSY'), null, 'what was left is done no more')
+})
+
+test('a share is given back once', t => {
+  const hold = openShares({most: 2, says: 'Too many'})
+  const [first] = [hold('a'), hold('a')]
+  t.throws(() => hold('a'), {message: 'Too many'})
+  hold('b')
+  first()
+  first()
+  hold('a')
+  t.throws(() => hold('a'))
+})
+
+test('who listens for changes where none are told holds nothing open', async t => {
+  const listen = {jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: {notifications: {toolsListChanged: true}, _meta: meta}}
+  const text = await (await send(JSON.stringify(listen), {headers: newer('subscriptions/listen')})).text()
+  t.regex(text, /"resultType":"complete"/)
+})
+
+for (const [era, headers, more] of [
+  ['older', older, {}],
+  ['newer', newer('tools/call', 'wait'), {_meta: meta}],
+] as const)
+  test(`whoever goes ends what was done for them, in the ${era} era`, async t => {
+    const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const build = () => {
+      const server = new McpServer({name: 'x', version: '1'}, {capabilities: {tools: {}}})
+      server.registerTool('wait', {description: 'Waits'}, async ({mcpReq: {signal}}) => {
+        begun.resolve()
+        await once(signal, 'abort')
+        ended.resolve()
+        return {content: []}
+      })
+      return server
+    }
+    const server = createServer(createApp(house.tools, {routes: [mountMcp(build)]}).callback()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    endWithWorld(async () => void server.close().closeAllConnections())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const leaving = new AbortController()
+    const asked = send(JSON.stringify(calling('wait', {}, more)), {url, headers: {...headers}, signal: leaving.signal}).then(answer =>
+      answer.text(),
+    )
+    await begun.promise
+    leaving.abort()
+    await t.throwsAsync(asked)
+    await ended.promise
+  })
