@@ -115,7 +115,8 @@ export const seedSubscription = async (
 export const pass = async ({house, payment}: Billing, days: number): Promise<void> => {
   await payment.advance(days * 86_400)
   const ahead = payment.now() * 1000 - Date.now()
-  await house.ahead(`${Math.round(ahead / 1000)} seconds`)
+  // Never behind the provider's: what has begun there has begun here.
+  await house.ahead(`${Math.ceil(ahead / 1000)} seconds`)
 }
 
 /**

@@ -50,7 +50,7 @@ export const getFields = tool({
 
 type Described = Extract<Awaited<ReturnType<typeof describeFields>>[number], {type: string}>
 
-/** The examples of an annotation stay here: people write them from what their files hold. */
+/** The examples of an annotation stay here: people write them from what their files hold. So do the options of personal fields. */
 const describe = ({
   apiName,
   label,
@@ -63,10 +63,7 @@ const describe = ({
   readOnly,
   ...field
 }: Described): z.input<typeof Field> => {
-  const options = firstOf(
-    field.picklist.map(({display}) => display),
-    mostOptions,
-  )
+  const options = firstOf(field.annotation?.pii === true ? [] : field.picklist.map(({display}) => display), mostOptions)
   return {
     ...{field: apiName, label, type, length, required, unique: unique !== null, writable: (creatable || updatable) && !readOnly},
     ...{lookup: field.lookup?.module ?? null, subform: field.subform?.module ?? null, options: options.some, moreOptions: options.more},

@@ -191,7 +191,7 @@ test('an org that may use nothing metered gets the matcher’s mapping and a rea
   const written = await home.call('POST', '/ai/formula', formula)
   t.deepEqual([written.status, written.body.code], [402, 'STATUS_SUSPENDED'])
   t.is(model.journal.length, 0)
-  t.is(await even(t, home), 0)
+  t.like(await usageOf(home, 'formula'), {requests: 0, balance: {available: 20, reserved: 0}})
 })
 
 test('usage is told by feature and by day, and forgotten after its time', async t => {
