@@ -104,6 +104,15 @@ const Item = z.object({org: z.string(), item: z.string(), price: z.string()})
 export const listOverageItems = (db: Db, {after, limit}: {after: string; limit: number}) =>
   db.any(sql.type(Item)`${items} and org_id > ${after} order by 1 limit ${limit}`)
 
+/** Orgs that have rows let through beyond a plan with a price for them, and nothing on the subscription that bills them. */
+export const listUnbilledOverage = (db: Db, limit: number) =>
+  db.anyFirst(sql.type(z.object({org: z.string()}))`
+    select s.org_id as org
+    from subscriptions s join orgs o on o.id = s.org_id join plan_versions p on p.id = s.plan_version_id
+    where o.overage_enabled and overage_item_id is null and payment_price_overage_id is not null
+      and status not in ('canceled', 'incomplete_expired', 'incomplete')
+    order by 1 limit ${limit}`)
+
 export const findOverageItem = (db: Db, org: string) => db.maybeOne(sql.type(Item)`${items} and org_id = ${org}`)
 
 const items = sql.fragment`

@@ -1,5 +1,6 @@
 import {reconcileOverage, sendOverage} from '../shared/billing/overage.ts'
 import {alignOverage} from '../shared/billing/overage-price.ts'
+import {restoreOverage} from '../shared/billing/overage-switch.ts'
 import {settleAllTopups} from '../shared/billing/topup.ts'
 import {startTopups} from '../shared/billing/topup-trigger.ts'
 import {aboutEachLease, rounds} from './rounds.ts'
@@ -29,5 +30,6 @@ const compareDaily = async (tools: Tools) => {
   if (Date.now() - comparedAt < dayMs) return
   comparedAt = Date.now()
   await alignOverage(tools, {most: many})
+  await restoreOverage(tools, {most: many})
   await reconcileOverage(tools, {most: many})
 }

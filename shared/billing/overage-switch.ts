@@ -1,14 +1,14 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
 import {lockOrg} from '../../sql/orgs.ts'
-import {setOverage} from '../../sql/overage.ts'
+import {listUnbilledOverage, setOverage} from '../../sql/overage.ts'
 import {listPlans} from '../../sql/plans.ts'
 import {readStanding} from '../entitlements/standing.ts'
 import {Refusal} from '../errors.ts'
 import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
 import {type Author, recordChanges} from '../registry/change.ts'
-import {changeInProgress, type Held, LeaseGone, whileHeld} from './lease.ts'
+import {changeInProgress, type Held, holdBilling, LeaseGone, releaseBilling, whileHeld} from './lease.ts'
 import {assertSells, sandboxRefused} from './offer.ts'
 import {PaymentFailure, refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -65,8 +65,34 @@ const addItem = async (tools: Tools, {org}: Held): Promise<ReadSubscription> => 
   return read
 }
 
-/** No quantity, because it is metered; its month is its own on a yearly plan. The same key for the same price: it is added once. */
-const makeItem = ({payment}: Tools, {id: subscription}: ReadSubscription, price: string) =>
-  payment.ask('subscription_item', stripe =>
-    stripe.subscriptionItems.create({subscription, price, proration_behavior: 'none'}, {idempotencyKey: `ovg:${subscription}:${price}`}),
+/** No quantity, because it is metered; its month is its own on a yearly plan. The same key for the same price in a period: it is added once. */
+const makeItem = ({payment}: Tools, {id: subscription, periodStartsAt}: ReadSubscription, price: string) => {
+  const idempotencyKey = `ovg:${subscription}:${price}:${periodStartsAt}`
+  return payment.ask('subscription_item', stripe =>
+    stripe.subscriptionItems.create({subscription, price, proration_behavior: 'none'}, {idempotencyKey}),
   )
+}
+
+/**
+ * For once a day: what bills rows beyond the plan is put back where it was lost, as with a plan that was waiting when overage was switched on. Answers
+ * how many it was put back for.
+ */
+export const restoreOverage = async (tools: Tools, {most}: {most: number}): Promise<number> => {
+  if (!tools.payment.isConfigured) return 0
+  let restored = 0
+  for (const org of await listUnbilledOverage(tools.db, most)) {
+    const held = await holdBilling(tools.db, org)
+    if (!held) continue
+    try {
+      const read = await addItem(tools, held)
+      await tools.db.transaction(tx => projectSubscription(tx, held, read, {org, via: 'payment'}))
+      restored++
+    } catch (error) {
+      if (!(error instanceof PaymentFailure || error instanceof Refusal)) throw error
+      tools.log.warn({err: error, org}, 'rows beyond the plan of this org are not billed')
+    } finally {
+      await releaseBilling(tools, held)
+    }
+  }
+  return restored
+}

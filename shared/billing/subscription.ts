@@ -86,9 +86,14 @@ const findPlanItem = (
     if (sold) return {item, sold}
   }
   const item = items.find(({price}) => price.recurring?.usage_type === 'licensed') ?? null
-  const plan = plans.find(({id}) => id === metadata.plan_version_id)
-  const interval = (['month', 'year'] as const).find(one => one === item?.price.recurring?.interval)
-  return {item, sold: plan && interval ? {plan, interval} : null}
+  return {item, sold: soldAs(plans, {...metadata, interval: item?.price.recurring?.interval ?? ''})}
+}
+
+/** By what was written on it when it was bought. */
+const soldAs = (plans: readonly PricedPlan[], {plan_version_id: version, interval: named}: Record<string, string>): Sold | null => {
+  const plan = plans.find(({id}) => id === version)
+  const interval = (['month', 'year'] as const).find(one => one === named)
+  return plan && interval ? {plan, interval} : null
 }
 
 /** The plan sold under this price: the version it was bought as where several share one, else the newest. */
@@ -127,7 +132,8 @@ const pendingOf = ({found, schedule, priceId, cancelsAt, plans}: Ahead): Pending
   const current = schedule?.current_phase
   const next = current && schedule.phases.find(({start_date}) => start_date >= current.end_date)
   if (!next) return null
-  const sold = next.items.map(({price}) => findSold(plans, idOf(price)!, next.metadata ?? {})).find(one => one !== null)
+  const metadata = next.metadata ?? {}
+  const sold = next.items.map(({price}) => findSold(plans, idOf(price)!, metadata)).find(one => one !== null) ?? soldAs(plans, metadata)
   if (!sold || next.items.some(({price}) => idOf(price) === priceId)) return null
   return {planKey: sold.plan.key, planVersionId: sold.plan.id, interval: sold.interval, at: isoOf(next.start_date)!}
 }

@@ -2,7 +2,7 @@ import anyTest, {type TestFn} from 'ava'
 import fc from 'fast-check'
 import {pickSum, reconcileOverage, sendOverage} from '../../../shared/billing/overage.ts'
 import {alignOverage} from '../../../shared/billing/overage-price.ts'
-import {switchOverage} from '../../../shared/billing/overage-switch.ts'
+import {restoreOverage, switchOverage} from '../../../shared/billing/overage-switch.ts'
 import {type Billing, openBilling, pass, settleMoney} from '../../billing.ts'
 import {ok} from '../../importing.ts'
 import {openOverage} from '../../overage.ts'
@@ -177,4 +177,18 @@ test('without overage nothing is written down, nor for an org that gets no bill'
   await house.hot.query('update billing_accounts set customer_id = null where org_id = $1', [org.org])
   await org.write(11)
   t.deepEqual(await org.reports(), [])
+})
+
+test('what bills rows is put back where a plan that was waiting took it along', async t => {
+  const {house, stripe} = billing
+  const org = await openOverage(billing)
+  const [found] = (await stripe.subscriptions.list({customer: org.customer})).data
+  const metered = async () =>
+    (await stripe.subscriptionItems.list({subscription: found!.id})).data.find(({price}) => price.recurring?.meter)
+  await stripe.subscriptionItems.del((await metered())!.id)
+  await pass(billing, 32)
+  await house.hot.query('update subscriptions set overage_item_id = null, period_starts_at = null where org_id = $1', [org.org])
+  t.is(await restoreOverage(house.tools, {most: 100}), 1)
+  t.truthy(await metered())
+  t.is(await restoreOverage(house.tools, {most: 100}), 0)
 })
