@@ -50,6 +50,12 @@ export const openHome = async (house: World, {credits, policy, pii = []}: {credi
   return home
 }
 
+/** Who asks, about no import. */
+export const unplaced = ({org, person}: Pick<Home, 'org' | 'person'>) => ({
+  ...{org, person, via: 'session' as const, importId: null, place: null},
+  draft: {draft: false, draftId: null, draftScope: null},
+})
+
 export const putOnCredits = ({db}: World, org: string, credits: number) =>
   db.query(sql.unsafe`
     with made as (

@@ -229,11 +229,11 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['connections in a bundle', id => ['POST', `/orgs/${mine.org}/config/bundle`, {registry: registryOver(id)}], 'connector'],
   ['endpoint of the notices', id => ['PUT', `/orgs/${mine.org}/notices`, {endpoints: [id]}], 'webhooks'],
   ['connectorId of a mapping', id => ['POST', '/ai/auto-map', {connectorId: id, modules: ['Leads'], columns: ['Name']}], 'connector'],
-  [
-    'connectorId of a formula',
-    id => ['POST', '/ai/formula', {connectorId: id, module: 'Leads', field: 'Email', question: 'How?', columns: ['Name']}],
-    'connector',
-  ],
+  ['connectorId of a formula', id => ['POST', '/ai/formula', {...formula, connectorId: id}], 'connector'],
+  ['import of a mapping', id => ['POST', '/ai/auto-map', {import: id, modules: ['Leads'], columns: ['Name']}], 'imports'],
+  ['place of a mapping', id => ['POST', '/ai/auto-map', placedIn(id, {modules: ['Leads'], columns: ['Name']})], 'sources'],
+  ['import of a formula', id => ['POST', '/ai/formula', {...formula, import: id}], 'imports'],
+  ['place of a formula', id => ['POST', '/ai/formula', placedIn(id, formula)], 'sources'],
   ['import of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: id}], 'imports'],
   ['file of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: mine.imports, source: id}], 'sources'],
   ['place of a question', id => ['POST', '/ai/chat', {message: 'Why?', import: mine.imports, place: ['source', id]}], 'sources'],
@@ -246,6 +246,8 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ],
   ['orgId of a tie to production', id => ['PUT', `/orgs/${mine.org}/production`, {orgId: id}], 'org'],
 ]
+const formula = {module: 'Leads', field: 'Email', question: 'How?', columns: ['Name']}
+const placedIn = (source: string, body: object) => ({...body, import: mine.imports, place: ['source', source]})
 const registryOver = (connectorId: string) => ({
   settings: {dateFormat: 'yyyy-MM-dd', timezone: 'UTC', expressionContext: {}, aiSamplePolicy: 'masked'},
   writing: {[connectorId]: {paused: true}},

@@ -3,6 +3,7 @@ import {autoMap} from '../../shared/ai/auto-map.ts'
 import {writeFormula} from '../../shared/ai/formula.ts'
 import {assertSample, recordsOf, sampleShape, samplesOf} from '../../shared/ai/sample.ts'
 import {readAiUsage} from '../../shared/ai/usage.ts'
+import {assertPlaced, placedOf, placedShape} from '../../shared/conversations/ask.ts'
 import {ApiName, listOf} from '../../shared/registry/annotation.ts'
 import {listAiDays} from '../../sql/ai-usage.ts'
 import {limitOf} from '../page.ts'
@@ -10,30 +11,38 @@ import {route} from '../route.ts'
 
 const connectorId = z.string().max(100).optional()
 
-const MapBody = z.strictObject({connectorId, modules: listOf(ApiName, {most: 5, least: 1}), ...sampleShape}).superRefine(assertSample)
+const MapBody = z
+  .strictObject({connectorId, modules: listOf(ApiName, {most: 5, least: 1}), ...placedShape, ...sampleShape})
+  .superRefine((body, context) => {
+    assertPlaced(body, context)
+    assertSample(body, context)
+  })
 
 const FormulaBody = z
   .strictObject({
     ...{connectorId, module: ApiName, field: ApiName},
     question: z.string().trim().min(1).max(4000),
     source: z.string().nullish(),
+    ...placedShape,
     ...sampleShape,
   })
   .superRefine((body, context) => {
+    assertPlaced(body, context)
     assertSample(body, context)
     if (body.source != null && !body.columns.includes(body.source))
       context.addIssue({code: 'custom', path: ['source'], message: 'This is none of the columns'})
   })
 
-/** What is asked, answered and kept of it stands in `shared/ai`. Questions of an import's conversations are written there too, in the transaction that settles. */
+/** What is asked, answered and kept of it stands in `shared/ai`. Turns of an import's conversations are written there too, in the transaction that settles. */
 export default [
   route({
     method: 'post',
     path: '/ai/auto-map',
     access: {role: 'operator'},
     body: MapBody,
-    handle({caller: {org}, body: {connectorId, modules, ...sample}, request: {signal}, ...tools}) {
-      return autoMap(tools, {org, connectorId, modules, columns: samplesOf(sample), signal})
+    handle({caller, body, request: {signal}, ...tools}) {
+      const {connectorId, modules} = body
+      return autoMap(tools, {...placedOf(caller, body), connectorId, modules, columns: samplesOf(body), signal})
     },
   }),
 
@@ -42,9 +51,10 @@ export default [
     path: '/ai/formula',
     access: {role: 'operator'},
     body: FormulaBody,
-    handle({caller: {org}, body: {columns, rows, source = null, ...asked}, request: {signal}, ...tools}) {
-      const sample = {columns, rows}
-      return writeFormula(tools, {org, ...asked, source, columns: samplesOf(sample), rows: recordsOf(sample), signal})
+    handle({caller, body, request: {signal}, ...tools}) {
+      const {connectorId, module, field, question, source = null} = body
+      const sample = {columns: samplesOf(body), rows: recordsOf(body)}
+      return writeFormula(tools, {...placedOf(caller, body), connectorId, module, field, question, source, ...sample, signal})
     },
   }),
 

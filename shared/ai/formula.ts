@@ -1,6 +1,7 @@
-import type {Pool} from '../../sql/database.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import type {Config} from '../config.ts'
+import {openKeeping, type Placed} from '../conversations/ask.ts'
 import type {Balance} from '../credits/balance.ts'
 import {Refusal} from '../errors.ts'
 import {type SnapshotLibrary, shapeLibrary} from '../flows/libraries.ts'
@@ -13,12 +14,13 @@ import {type Columns, judgeColumns, mapLocally} from './local-mapping.ts'
 import {addUsage, charactersPerToken, type Model, nothing, type Usage} from './model.ts'
 import {ModelFailure, modelNotConfigured, refuseModelFailure} from './model-failure.ts'
 import type {Sent} from './outgoing.ts'
+import {sayFormula} from './said.ts'
 import {readTargets, type Target, type Targets} from './targets.ts'
-import {type Place, type Tried, tryExpression} from './try-expression.ts'
+import {isGood, type Tried, type Place as Trying, tryExpression} from './try-expression.ts'
 
 type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>; model: Model; log: Log}
-type Question = {
-  org: string
+type Question = Placed & {
+  /** Else that of the import, where one is named. */
   connectorId?: string | undefined
   module: string
   field: string
@@ -30,8 +32,8 @@ type Question = {
   signal: AbortSignal
 }
 
-/** `expression`: null where the model says that none can do it. `attempts`: how often it was asked. */
-export type Formula = FormulaAnswer & {results: Tried[]; attempts: number; samples: Sent; credits: number; balance: Balance}
+/** `expression`: null where the model says that none can do it. `attempts`: how often it was asked. `turn`: null where none is kept. */
+export type Formula = Found & {samples: Sent; credits: number; balance: Balance; turn: {id: string; position: number} | null}
 
 /** The first, and at most two repairs. */
 const mostAttempts = 3
@@ -43,25 +45,27 @@ const mostExplanation = 1000
  * or fails for every row, is no answer and costs nothing. The model sees what the org's policy lets it see, and never what a row came to.
  */
 export const writeFormula = async (tools: Tools, asked: Question): Promise<Formula> => {
-  const {org, connectorId, module, field, columns, signal} = asked
-  const known = await readTargets(tools.db, {org, connectorId, modules: [module]})
+  const {org, module, field, columns, rows, source, signal} = asked
+  const {found, keep} = await openKeeping(tools.db, asked)
+  const known = await readTargets(tools.db, {org, connectorId: asked.connectorId ?? found?.connectorId, modules: [module]})
   const target = known.targets.find(one => one.field.apiName === field)
   if (!target) throw noSuchField(module, field)
   if (!tools.model.isConfigured) throw modelNotConfigured()
   const libraries = (await listLibraryRows(tools.db, org)).map(shapeLibrary)
-  const {prompt, samples} = await describe(tools.db, asked, {known, target, libraries})
-  const place = {
-    ...asked,
-    columns: columns.map(({name}) => name),
-    field: target.field,
-    libraries,
-    context: known.settings.expressionContext,
-  }
-  const hold = holdFor(prompt)
-  const charged = await withCredits(tools, {org, feature: 'formula', hold, signal}, spent =>
-    attempt(tools.model, {prompt, place, spent}),
-  ).catch(refuseModelFailure(tools.log, 'formula', signal))
-  return {...charged.value, samples, credits: charged.credits, balance: charged.balance}
+  const {prompt, sent, samples} = await describe(tools.db, asked, {known, target, libraries})
+  const context = known.settings.expressionContext
+  const trying = {columns: columns.map(({name}) => name), rows, source, field: target.field, libraries, context, signal}
+  const held = {org, feature: 'formula' as const, hold: holdFor(prompt), signal}
+  const charged = await withCredits(tools, held, async spent => {
+    const written = await attempt(tools.model, {prompt, trying, spent})
+    const value = {...written.value, samples, turn: null as Formula['turn']}
+    const told = sayFormula({...value, module, field, question: asked.question, sent})
+    const keepTold = async (tx: Tx) => {
+      if (keep) value.turn = await keep(tx, told)
+    }
+    return {value, usage: written.usage, keep: keepTold}
+  }).catch(refuseModelFailure(tools.log, 'formula', signal))
+  return {...charged.value, credits: charged.credits, balance: charged.balance}
 }
 
 const noSuchField = (module: string, field: string) =>
@@ -76,12 +80,13 @@ type Known = {known: Targets; target: Target; libraries: readonly SnapshotLibrar
 const describe = async (db: Pool, {org, columns, question, source}: Question, {known, target, libraries}: Known) => {
   const judged = judgeColumns(columns, known, await mapLocally(db, org, columns, known))
   const out = openOutflow(known.policy, judged)
+  const sent = out.said(question)
   const sourceName = source === null ? null : (out.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)
   const prompt = formulaPrompt({
-    ...{question: out.said(question), target, source: sourceName, text: out.text},
+    ...{question: sent, target, source: sourceName, text: out.text},
     ...{columns: out.columns, given: judged, libraries, context: known.settings.expressionContext},
   })
-  return {prompt, samples: out.sent()}
+  return {prompt, sent, samples: out.sent()}
 }
 
 /** Three answers, each with what was said before. */
@@ -90,21 +95,21 @@ const holdFor = (prompt: string): Usage => ({
   outputTokens: mostAttempts * maxTokens,
 })
 
-type Attempting = {prompt: string; place: Place; spent: (usage: Usage) => void}
+type Attempting = {prompt: string; trying: Trying; spent: (usage: Usage) => void}
 type Found = FormulaAnswer & {results: Tried[]; attempts: number}
 
-const attempt = async (model: Model, {prompt, place, spent}: Attempting): Promise<{value: Found; usage: Usage}> => {
+const attempt = async (model: Model, {prompt, trying, spent}: Attempting): Promise<{value: Found; usage: Usage}> => {
   let usage = nothing
   let repair = ''
   let best: Found | null = null
   for (let attempts = 1; attempts <= mostAttempts; attempts++) {
-    const answered = await ask(model, {prompt: repair ? `${prompt}\n${repair}` : prompt, signal: place.signal, usage})
+    const answered = await ask(model, {prompt: repair ? `${prompt}\n${repair}` : prompt, signal: trying.signal, usage})
     usage = addUsage(usage, answered.usage)
     spent(usage)
     const {expression} = answered.value
     const explanation = answered.value.explanation.slice(0, mostExplanation)
     if (expression === null) return {value: best ?? {expression, explanation, results: [], attempts}, usage}
-    const outcome = await tryExpression(expression, place)
+    const outcome = await tryExpression(expression, trying)
     repair = repairPrompt(expression, outcome)
     if ('issue' in outcome) continue
     const results = outcome.tried
@@ -116,7 +121,6 @@ const attempt = async (model: Model, {prompt, place, spent}: Attempting): Promis
   throw new ModelFailure('No expression worked', {kind: 'invalid', usage})
 }
 
-const isGood = (one: Tried) => !('error' in one) && one.problem === null
 const countGood = (tried: readonly Tried[]) => tried.filter(isGood).length
 
 /** A failure tells what the attempts before it came to, too. */

@@ -12,6 +12,9 @@ export type Tried =
   | {row: number; value: unknown; problem: {code: string; message: string} | null}
   | {row: number; error: Pick<EvaluationError, 'code' | 'message' | 'line' | 'column'>}
 
+/** It gave a value the field takes. */
+export const isGood = (one: Tried): boolean => !('error' in one) && one.problem === null
+
 export type Place = {
   columns: string[]
   rows: readonly Record<string, string>[]

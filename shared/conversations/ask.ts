@@ -1,10 +1,11 @@
 import {z} from 'zod'
 import {readAskedAt} from '../../sql/conversations.ts'
-import type {Db} from '../../sql/database.ts'
+import type {Db, Tx} from '../../sql/database.ts'
 import {findImport, type Import} from '../../sql/imports.ts'
 import {findSource} from '../../sql/sources.ts'
 import {Refusal} from '../errors.ts'
-import type {Asking} from './keep.ts'
+import {readGround} from './ground.ts'
+import {type Asking, keepTurn, type Told} from './keep.ts'
 import {invalidPlace, type Place, readPlace} from './place.ts'
 import {DRAFT_SCOPES} from './turn.ts'
 
@@ -38,11 +39,23 @@ export const placedOf = ({org, person, via}: Pick<Placed, 'org' | 'person' | 'vi
  * The import that is asked about, and what `keepTurn` is told once the answer is there: null where no turn is to be kept. Refuses an import the org
  * does not have, or whose files are gone, and a place of a file it does not have.
  */
-export const openAsking = async (db: Db, {importId, place, ...asking}: Placed): Promise<{found: Import | null; asking: Asking | null}> => {
+export const openAsking = async (db: Db, asked: Placed): Promise<{found: Import | null; asking: Asking | null}> => {
+  const {org, person, via, importId, place, draft} = asked
   if (importId === null) return {found: null, asking: null}
-  const found = await findImport(db, {org: asking.org, id: importId})
+  const found = await findImport(db, {org, id: importId})
   if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
   if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
   if (place?.source && !(await findSource(db, {importNo: found.no, id: place.source}))) throw invalidPlace()
-  return {found, asking: place && {...asking, importId, place, askedAt: await readAskedAt(db)}}
+  return {found, asking: place && {org, person, via, draft, importId, place, askedAt: await readAskedAt(db)}}
+}
+
+/**
+ * The same, with the way to keep the answer: null where none is to be kept. To be opened before what decides what may leave is read, so that an
+ * answer during which somebody changes that is not sent again.
+ */
+export const openKeeping = async (db: Db, asked: Placed) => {
+  const {found, asking} = await openAsking(db, asked)
+  if (!asking) return {found, keep: null}
+  const ground = await readGround(db, asked.org)
+  return {found, keep: (tx: Tx, told: Told) => keepTurn(tx, asking, {...told, ground})}
 }

@@ -16,6 +16,8 @@ export type Asking = {
 }
 export type Draft = Pick<TurnBody, 'draft' | 'draftId' | 'draftScope'>
 export type Said = Omit<TurnBody, keyof Draft>
+/** What an answer itself says of its turn. */
+export type Told = Omit<Said, 'ground'>
 
 const VIA: Record<Asking['via'], AskedVia> = {session: 'session', token: 'api_token', oauth: 'mcp'}
 const [longestQuestion, longestAnswer, mostTargets, mostNotes] = [10_000, 40_000, 500, 20]

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import {autoMap} from '../../shared/ai/auto-map.ts'
 import {openModel} from '../../shared/ai/model.ts'
 import {readConfig} from '../../shared/config.ts'
-import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../ai.ts'
+import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../ai.ts'
 import {ok} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
 
@@ -189,7 +189,9 @@ test('columns that are named twice, rows too long and unknown modules are refuse
   t.deepEqual(await codeOf({rows: [['1', '2', '3', '4', '5']]}), [400, 'INVALID'])
   t.deepEqual(await codeOf({rows: Array.from({length: 21}, () => [])}), [400, 'INVALID'])
   t.deepEqual(await codeOf({modules: ['Nothing']}), [404, 'MODULE_NOT_FOUND'])
-  t.deepEqual(await codeOf({import: 'imp_1'}), [400, 'INVALID'])
+  t.deepEqual(await codeOf({file: 'src_1'}), [400, 'INVALID'])
+  t.deepEqual(await codeOf({place: ['checks']}), [400, 'INVALID'])
+  t.deepEqual(await codeOf({import: 'imp_1'}), [404, 'IMPORT_NOT_FOUND'])
   const answer = await ok(ask(home, {columns: ['__proto__', 'constructor'], rows: [['x', null]]}), 200)
   t.deepEqual(
     answer.proposals.map(({column}: {column: string}) => column),
@@ -204,7 +206,7 @@ test('a deployment without a model maps all the same', async t => {
   const list = columns.map((name, at) => ({name, samples: rows.map(row => row[at]!)}))
   const answer = await autoMap(
     {...house.tools, model},
-    {org: home.org, modules: ['People'], columns: list, signal: new AbortController().signal},
+    {...unplaced(home), modules: ['People'], columns: list, signal: new AbortController().signal},
   )
   t.deepEqual([answer.model, fieldsOf(answer)], ['not_configured', {Surname: 'Last_Name', 'E-Mail': 'Email', Qzx: null, Wvu: null}])
 })

@@ -3,7 +3,7 @@ import {writeFormula} from '../../shared/ai/formula.ts'
 import {openModel} from '../../shared/ai/model.ts'
 import {readConfig} from '../../shared/config.ts'
 import {Refusal} from '../../shared/errors.ts'
-import {type Assisted, type Home, openAssisted, openHome, usageOf} from '../ai.ts'
+import {type Assisted, type Home, openAssisted, openHome, unplaced, usageOf} from '../ai.ts'
 import {refused} from '../entitling.ts'
 import {ok} from '../importing.ts'
 
@@ -137,7 +137,7 @@ test('without credits nothing is sent; without a model it says so; a field that 
   t.is((await ask(home, {question: ' '})).body.code, 'INVALID')
   const none = {...house.tools, model: openModel(readConfig({}))}
   const given = {
-    org: home.org,
+    ...unplaced(home),
     module: 'People',
     field: 'City',
     question: 'How?',

@@ -1,11 +1,13 @@
 import anyTest, {type TestFn} from 'ava'
+import {people} from '../ai.ts'
 import {type ApiProcess, startApiProcess} from '../api-process.ts'
 import {canary, traces} from '../canaries.ts'
 import {checkFile} from '../checking.ts'
 import {openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
+import {discover, moduleOf} from '../registering.ts'
 import {modelEnvironment} from '../simulators/model.ts'
-import {chat, openImport, openTalking, type Talking} from '../talking.ts'
+import {addImport, chat, openImport, openTalking, type Talking} from '../talking.ts'
 
 /** Nothing of a personal cell in any byte a conversation sends, nor in the log of a process that logs all it can: policy × question, tools, replay. */
 type Here = Talking & {api: ApiProcess}
@@ -112,3 +114,43 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
     }
     t.true(log.includes('the model: '), 'the log was there to look into')
   })
+
+test('columns of a personal field that is gone, and those that usually fill one, are personal', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house, {policy: 'allow'})
+  const guests = (...fields: string[]) => discover(house, talk.org, talk.connector, [people, moduleOf('Guests', fields)])
+  await guests('Old_Word', 'Nick')
+  await ok(talk.call('PATCH', talk.at('fields/Guests/Old_Word'), {pii: true}), 200)
+  await ok(talk.call('PATCH', talk.at('fields/Guests/Nick'), {pii: true, defaultMapping: {mode: 'column', source: 'Zzq'}}), 200)
+  await guests('Nick')
+  const secrets = Array.from({length: 6}, () => canary(++last))
+  const rows = [0, 1, 2].map(at => [secrets[at], secrets[at + 3], `plain${at}`].join(','))
+  const {importId, source} = await addImport(talk, {csv: `OLD WORD,zzq,Hue\n${rows.join('\n')}\n`})
+  model.clear()
+  model.script({
+    calls: [{name: 'test_expression', input: {expression: 'Object.values(row).join()', value: null, module: null, field: null}}],
+  })
+  t.truthy((await chat(talk, {message: `What of ${secrets.join()}?`, import: importId, place: ['source', source]})).done)
+  const sent = model.received()
+  t.is(model.journal.length, 2)
+  t.regex(sent, /plain2/)
+  for (const secret of secrets) t.deepEqual(traces(secret, sent), [], secret)
+})
+
+test('of a file without a header no advice quotes a cell', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house, {policy: 'allow'})
+  const csv = 'anna@example.org,07.08.1980\nbo@example.org,01.02.2003\n'
+  const fills = {Last_Name: 'anna@example.org', Joined: '07.08.1980'}
+  const flow = {module: 'People', fields: Object.entries(fills).map(([field, source]) => ({field, mode: 'column', source}))}
+  const {path, problems} = await checkFile({...talk, session: talk.token}, csv, flow)
+  t.true(
+    problems.some(({fix}: {fix: string}) => fix.includes('"07.08.1980"')),
+    'the advice names the column',
+  )
+  model.clear()
+  model.script({calls: [{name: 'explain_issue', input: {kind: null, module: null, field: null}}]})
+  t.truthy((await chat(talk, {message: 'Why?', import: path.split('/').at(-1)})).done)
+  t.regex(model.received(), /dateOrder/)
+  t.notRegex(model.received(), /1980/)
+})

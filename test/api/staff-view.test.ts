@@ -89,12 +89,14 @@ for (const write of [false, true]) {
   })
 }
 
-test('what acts for a person is exactly refresh, the tokens and the invitations', t => {
+test('what acts for a person is exactly refresh, the tokens, the invitations and what MCP clients were allowed', t => {
   const person = routes
     .filter(({access}) => 'role' in access && access.sessionOnly === 'person')
     .map(({method, path}) => `${method} ${path}`)
   t.deepEqual(person.sort(), [
+    'delete /auth/grants/:id',
     'delete /orgs/:org/tokens/:id',
+    'get /auth/grants',
     'post /auth/invitations/:id/accept',
     'post /auth/session/refresh',
     'post /orgs/:org/tokens',

@@ -16,9 +16,9 @@ import type {SourceEvidence} from '../../sources/describe.ts'
 import type {Columns} from '../local-mapping.ts'
 import type {Turn as Message} from '../model.ts'
 import {readSamplePolicy, type Sampled} from '../outgoing.ts'
-import type {Target} from '../targets.ts'
+import {type PersonalField, readPersonalFields} from '../personal-fields.ts'
+import {judge} from './judge.ts'
 import {type Outflow, openOutflow} from './outflow.ts'
-import {judge, readPersonalFields} from './personal-fields.ts'
 
 export type ChatAsked = Placed & {
   /** Of the import; null leaves it to the place. */
@@ -39,7 +39,7 @@ export type ChatContext = {
   modules: string[]
   registry: Registry
   everything: Everything
-  personal: Target[]
+  personal: PersonalField[]
   /** The columns that are asked about. */
   judged: Sampled[]
   /** Those of each file of the import, by its id. */
@@ -57,7 +57,7 @@ export type ChatContext = {
 export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
   readAtOnce(db, async tx => {
     const {org, place, sourceId} = asked
-    const {found, asking} = await openAsking(tx, placedIn(asked))
+    const {found, asking} = await openAsking(tx, asked)
     const sources = found ? await listSources(tx, found.no) : []
     const source = sources.find(({id}) => id === (sourceId ?? place?.source)) ?? null
     if (sourceId !== null && !source) throw new Refusal('SOURCE_NOT_FOUND', 'The import has no such file')
@@ -67,7 +67,7 @@ export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
     if (asked.connectorId !== undefined) assertOwn(everything.connections, asked.connectorId)
     for (const name of asked.modules) chooseModule(everything, {name, connector: connectorId})
     const flows = (found?.flows ?? []) as Flow[]
-    const personal = await readPersonalFields(tx, registry)
+    const personal = await readPersonalFields(tx, org, registry)
     const files = judgeFiles(sources, columns => judge(columns, personal, flows))
     const {columns, rows} = asked.sample ?? sampleOf(source)
     const judged = asked.sample || !source ? judge(columns, personal, flows) : files.get(source.id)!
@@ -79,8 +79,6 @@ export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
       ground: await readGround(tx, org),
     }
   })
-
-const placedIn = ({org, person, via, importId, place, draft}: ChatAsked): Placed => ({org, person, via, importId, place, draft})
 
 /** Of files beyond this many columns nobody looks at each: all of it is personal. */
 const mostJudged = 1_000

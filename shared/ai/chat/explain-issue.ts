@@ -8,7 +8,7 @@ import {Refusal} from '../../errors.ts'
 import {describeRun} from '../../runs/describe.ts'
 import {readRun} from '../../runs/names.ts'
 import type {ChatContext} from './context.ts'
-import {fieldTest} from './personal-fields.ts'
+import {fieldTest} from './judge.ts'
 import {chatTool, takeFitting} from './tool.ts'
 
 const mostLookedAt = 2_000
@@ -58,10 +58,12 @@ const tellProblems = ({files, personal, out}: ChatContext, problems: readonly Ch
     return {name: column ?? '', samples: [...samples], pii: own?.pii !== false || isPersonal(module, field)}
   })
   const masked = out.sample(known)
-  return first.map(({severity, kind, module, field, count, fix}, at) => {
+  return first.map(({severity, kind, column, module, field, count, fix}, at) => {
     const {name, samples, personal: isShapes} = masked[at]!
+    // Some name the column, which a file without a header calls by a cell.
+    const told = column === null ? fix : fix.replaceAll(`"${column}"`, () => `"${name}"`)
     return {
-      ...{severity, kind, module, field, column: name || null, rows: count, fix},
+      ...{severity, kind, module, field, column: name || null, rows: count, fix: told},
       ...(samples.length > 0 && {[isShapes ? 'shapes' : 'values']: samples}),
     }
   })

@@ -3,7 +3,8 @@ import type {Pool} from '../../../sql/database.ts'
 import {listLibraryRows} from '../../../sql/libraries.ts'
 import {Refusal} from '../../errors.ts'
 import {shapeLibrary} from '../../flows/libraries.ts'
-import {OTHER, shapeOf} from '../shape.ts'
+import {outgoingRows} from '../outgoing-rows.ts'
+import {shapeOf} from '../shape.ts'
 import {readTargets} from '../targets.ts'
 import {type Tried, tryExpression} from '../try-expression.ts'
 import type {ChatContext} from './context.ts'
@@ -35,7 +36,7 @@ export const testExpression = (db: Pool) =>
         throw new Refusal('INVALID', 'The file has no such column: write its name as it was given')
       const target = module != null && field != null ? await findField(db, context, {module, field}) : null
       const libraries = (await listLibraryRows(db, context.org)).map(shapeLibrary)
-      const rows = out.policy === 'deny' ? [] : outgoingRows(context)
+      const rows = leavingRows(context)
       const expressionContext = shapesIn(registry.settings.expressionContext)
       const place = {columns, rows, source: value ?? null, field: target, libraries, context: expressionContext, signal}
       const outcome = await tryExpression(expression, place)
@@ -60,18 +61,11 @@ const findField = async (db: Pool, {org, connectorId}: ChatContext, {module, fie
   return found.field
 }
 
-/** A shape that one value alone has is told as another, as in the columns themselves. */
-const outgoingRows = ({judged, rows, out}: ChatContext): Record<string, string>[] => {
-  const masked = rows.slice(0, mostRows).map(row =>
-    out.columns.map(({samples, personal}, at) => {
-      const cell = row[judged[at]!.name] ?? ''
-      const shape = personal && cell.trim() !== '' ? shapeOf(cell) : null
-      return shape === null ? cell : samples.includes(shape) ? shape : OTHER
-    }),
+/** Of a cell no more is told here than in the columns themselves. */
+const leavingRows = ({judged, rows, out}: ChatContext): Record<string, string>[] =>
+  outgoingRows(rows.slice(0, mostRows), judged, out).map(row =>
+    Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, cell.slice(0, mostCell)])),
   )
-  const struck = out.value(masked) as string[][]
-  return struck.map(cells => Object.fromEntries(cells.map((cell, at) => [out.columns[at]!.name, cell.slice(0, mostCell)])))
-}
 
 const shapesIn = (value: unknown): unknown => {
   if (typeof value === 'string') return shapeOf(value)

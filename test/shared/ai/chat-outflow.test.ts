@@ -33,3 +33,19 @@ test('what was sent is the most telling of it', t => {
   quiet.sample([{name: 'Code', samples: ['Aa 1', 'Bb 2'], pii: true}])
   t.is(quiet.sent(), 'values')
 })
+
+test('what is struck out is looked up once for a conversation, not once for every text', t => {
+  let reads = 0
+  const counted = {
+    ...{name: 'Nick', pii: true},
+    get samples() {
+      reads += 1
+      return ['Rumpelstilz']
+    },
+  }
+  const quiet = openOutflow('allow', [counted])
+  const before = reads
+  t.deepEqual(quiet.value([{a: 'rumpelstilz'}, 'b']), [{a: '[…]'}, 'b'])
+  t.is(quiet.said('Why Rumpelstilz?') + quiet.text('Rumpelstilz'), 'Why […]?[…]')
+  t.is(reads, before)
+})
