@@ -18,19 +18,45 @@ export const longestPhrase = 6
 // Compounds of German and Dutch: shorter parts would be found in any word.
 const shortestPart = 3
 
-const phrases = new Map<string, Sense[]>()
-const fillers = new Set<string>()
+type Lexicon = {
+  phrases: Map<string, Sense[]>
+  fillers: Set<string>
+  knownWords: Set<string>
+  /** Words of six letters and more without one of the inner ones; no word where two are meant. */
+  longerByOne: Map<string, string>
+}
 
-const bitOf = (language: Language) => 1 << LANGUAGES.indexOf(language)
+let made: Lexicon | null = null
+/** Made of its tables with the first question, which most processes are never asked. */
+const lexicon = (): Lexicon => {
+  made ??= make()
+  return made
+}
 
-const addPhrase = (phrase: string, key: string, language: Language) => {
-  if (phrase === '') return
-  const atoms = key.split('+')
-  const senses = phrases.get(phrase) ?? []
-  const same = senses.find(sense => sense.atoms.join('+') === key)
-  if (same) same.languages |= bitOf(language)
-  else senses.push({atoms, languages: bitOf(language)})
-  phrases.set(phrase, senses)
+const make = (): Lexicon => {
+  const fillers = new Set<string>()
+  eachPhrase({'-': modifiers['-']!}, ([word]) => fillers.add(word!))
+  const phrases = readPhrases(fillers)
+  const knownWords = new Set([...phrases.keys()].flatMap(phrase => phrase.split(' ')))
+  for (const word of [...knownWords]) if (word.length > 3) knownWords.add(`${word}s`)
+  return {phrases, fillers, knownWords, longerByOne: shortenEach(knownWords)}
+}
+
+const tables = [person, contact, place, company, record, goods, trade, date, modifiers]
+
+const readPhrases = (fillers: Set<string>) => {
+  const phrases = new Map<string, Sense[]>()
+  for (const table of tables) {
+    eachPhrase(table, (words, key, language) => {
+      if (key === '-') return
+      addPhrase(phrases, words.join(' '), key, language)
+      const bare = words.filter(word => !fillers.has(word))
+      if (bare.length < words.length && bare.length > 1) addPhrase(phrases, bare.join(' '), key, language)
+      const joined = words.join('')
+      if (words.length > 1 && joined.length > 4) addPhrase(phrases, joined, key, language)
+    })
+  }
+  return phrases
 }
 
 const eachPhrase = (entries: Entries, take: (words: string[], key: string, language: Language) => void) => {
@@ -41,36 +67,35 @@ const eachPhrase = (entries: Entries, take: (words: string[], key: string, langu
   }
 }
 
-const tables = [person, contact, place, company, record, goods, trade, date, modifiers]
-eachPhrase({'-': modifiers['-']!}, ([word]) => fillers.add(word!))
-for (const table of tables) {
-  eachPhrase(table, (words, key, language) => {
-    if (key === '-') return
-    addPhrase(words.join(' '), key, language)
-    const bare = words.filter(word => !fillers.has(word))
-    if (bare.length < words.length && bare.length > 1) addPhrase(bare.join(' '), key, language)
-    const joined = words.join('')
-    if (words.length > 1 && joined.length > 4) addPhrase(joined, key, language)
-  })
+const bitOf = (language: Language) => 1 << LANGUAGES.indexOf(language)
+
+const addPhrase = (phrases: Lexicon['phrases'], phrase: string, key: string, language: Language) => {
+  if (phrase === '') return
+  const atoms = key.split('+')
+  const senses = phrases.get(phrase) ?? []
+  const same = senses.find(sense => sense.atoms.join('+') === key)
+  if (same) same.languages |= bitOf(language)
+  else senses.push({atoms, languages: bitOf(language)})
+  phrases.set(phrase, senses)
 }
 
-const knownWords = new Set([...phrases.keys()].flatMap(phrase => phrase.split(' ')))
-for (const word of [...knownWords]) if (word.length > 3) knownWords.add(`${word}s`)
-/** Words of six letters and more without one of the inner ones; no word where two are meant. */
-const longerByOne = new Map<string, string>()
-for (const word of knownWords) {
-  if (word.length < 6) continue
-  for (let at = 1; at < word.length - 1; at++) {
-    const shorter = word.slice(0, at) + word.slice(at + 1)
-    if (knownWords.has(shorter)) continue
-    longerByOne.set(shorter, longerByOne.has(shorter) && longerByOne.get(shorter) !== word ? shorter : word)
+const shortenEach = (knownWords: Set<string>) => {
+  const longerByOne = new Map<string, string>()
+  for (const word of knownWords) {
+    if (word.length < 6) continue
+    for (let at = 1; at < word.length - 1; at++) {
+      const shorter = word.slice(0, at) + word.slice(at + 1)
+      if (knownWords.has(shorter)) continue
+      longerByOne.set(shorter, longerByOne.has(shorter) && longerByOne.get(shorter) !== word ? shorter : word)
+    }
   }
+  return longerByOne
 }
 
 /** Words that say nothing of their own: `of`, `der`, `du`. */
-export const isFiller = (word: string): boolean => fillers.has(word)
+export const isFiller = (word: string): boolean => lexicon().fillers.has(word)
 
-export const sensesOf = (phrase: string): Sense[] | undefined => phrases.get(phrase) ?? phrases.get(singular(phrase))
+export const sensesOf = (phrase: string): Sense[] | undefined => lexicon().phrases.get(phrase) ?? lexicon().phrases.get(singular(phrase))
 
 const singular = (phrase: string) =>
   phrase.length < 5 ? phrase : phrase.endsWith('ies') ? `${phrase.slice(0, -3)}y` : phrase.endsWith('s') ? phrase.slice(0, -1) : phrase
@@ -93,17 +118,17 @@ export const splitCompound = (word: string, most = 3): string[] | null => {
  * many words are one letter from another (`contract`, `contact`).
  */
 export const correct = (word: string): string => {
-  if (word.length < 4 || word.length > 20 || knownWords.has(word) || splitCompound(word)) return word
+  if (word.length < 4 || word.length > 20 || lexicon().knownWords.has(word) || splitCompound(word)) return word
   for (let at = 0; at < word.length - 1; at++) {
     if (word[at] === word[at + 1]) {
       const single = word.slice(0, at) + word.slice(at + 1)
-      if (knownWords.has(single)) return single
+      if (lexicon().knownWords.has(single)) return single
       continue
     }
     const swapped = word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2)
-    if (knownWords.has(swapped)) return swapped
+    if (lexicon().knownWords.has(swapped)) return swapped
   }
-  return word.length < 5 ? word : (longerByOne.get(word) ?? word)
+  return word.length < 5 ? word : (lexicon().longerByOne.get(word) ?? word)
 }
 
-const isPart = (part: string) => phrases.has(part) && !fillers.has(part)
+const isPart = (part: string) => lexicon().phrases.has(part) && !lexicon().fillers.has(part)
