@@ -101,6 +101,12 @@ const oneWrite = {
 export const writeRecords = job({name: 'records.write', ...oneWrite})
 export const replaceRows = job({name: 'rows.replace', ...oneWrite})
 
+/** For what is over within minutes and leaves its truth in a row: tried again a few times, and found by somebody's rounds after that. */
+const overAtOnce = {
+  ...{retryLimit: 5, retryDelay: 2, retryBackoff: true},
+  ...{expireInSeconds: 300, heartbeatSeconds: 60, deleteAfterSeconds: 86_400},
+}
+
 /**
  * Says "apply this event of the payment provider's". The event's row is the truth: one that is applied, or whose org's billing somebody holds, is
  * left as it is; whoever gives the org back sends the job again.
@@ -109,15 +115,7 @@ export const applyPaymentEvent = job({
   name: 'payment.event',
   payload: z.object({event: z.string()}),
   answer: z.object({status: z.enum(['received', 'processing', 'processed', 'ignored', 'deferred', 'failed'])}),
-  policy: {
-    policy: 'short',
-    retryLimit: 5,
-    retryDelay: 2,
-    retryBackoff: true,
-    expireInSeconds: 300,
-    heartbeatSeconds: 60,
-    deleteAfterSeconds: 86_400,
-  },
+  policy: {policy: 'short', ...overAtOnce},
   key: ({event}) => event,
 })
 
@@ -129,15 +127,7 @@ export const chargeTopup = job({
   name: 'billing.topup',
   payload: z.object({org: z.string(), attempt: z.string()}),
   answer: z.object({state: z.enum(['pending', 'unknown', 'succeeded', 'declined', 'failed', 'gone'])}),
-  policy: {
-    policy: 'exclusive',
-    retryLimit: 5,
-    retryDelay: 2,
-    retryBackoff: true,
-    expireInSeconds: 300,
-    heartbeatSeconds: 60,
-    deleteAfterSeconds: 86_400,
-  },
+  policy: {policy: 'exclusive', ...overAtOnce},
   key: ({attempt}) => attempt,
 })
 

@@ -31,7 +31,6 @@ const Sums = z.object({
   outputTokens: z.number(),
   credits: z.number(),
 })
-export type AiSums = z.infer<typeof Sums>
 
 const sums = sql.fragment`feature, sum(requests)::int8 as requests, sum(failed)::int8 as failed, sum(input_tokens)::int8 as "inputTokens",
   sum(output_tokens)::int8 as "outputTokens", sum(credits)::int8 as credits`

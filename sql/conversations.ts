@@ -4,7 +4,7 @@ import {OUTCOMES, outcomeNo} from './run-log.ts'
 
 const Empty = z.object({})
 
-export const ASKED_VIA = ['session', 'api_token', 'mcp'] as const
+const ASKED_VIA = ['session', 'api_token', 'mcp'] as const
 export type AskedVia = (typeof ASKED_VIA)[number]
 
 /** When something is asked, as turns keep it: in whole milliseconds. */

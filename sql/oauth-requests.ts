@@ -15,7 +15,7 @@ const Request = z.object({
 })
 export type OAuthRequest = z.output<typeof Request>
 
-export type NewOAuthRequest = {
+type NewOAuthRequest = {
   id: string
   client: string
   redirectUri: string
@@ -40,7 +40,7 @@ export const signInRequest = (db: Db, {id, person, org}: {id: string; person: st
     with left_behind as (
       update oauth_requests set decided_at = lading_now()
       where browser_hash = (select browser_hash from oauth_requests where id = ${id}) and person_id <> ${person} and decided_at is null)
-    update oauth_requests set person_id = ${person}, org_id = ${org}, signed_in_at = lading_now()
+    update oauth_requests set person_id = ${person}, org_id = ${org}
     where id = ${id} and person_id is null and decided_at is null and expires_at > lading_now()
     returning id, expires_at as "expiresAt"`)
 

@@ -30,7 +30,6 @@ const Params = z.object({
   invoice: z.string().nullable(),
   calls: z.array(Call),
 })
-export type ChangeParams = z.output<typeof Params>
 
 const State = z.enum(['started', 'accepted', 'landed', 'declined', 'refused', 'unknown', 'partial', 'superseded'])
 export type ChangeState = z.output<typeof State>
@@ -61,9 +60,6 @@ export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}
   tx.one(sql.type(Change)`
     insert into plan_changes (id, org_id, person_id, kind, target, params)
     values (${id}, ${org}, ${person}, ${kind}, ${sql.jsonb(target)}, ${sql.jsonb(params as never)}) returning ${change}`)
-
-export const findPlanChange = (db: Db, {org, id}: {org: string; id: string}) =>
-  db.maybeOne(sql.type(Change)`select ${change} from plan_changes where org_id = ${org} and id = ${id}`)
 
 /** The one that was begun and came to no end. */
 export const findUnsettledChange = (db: Db, org: string) =>

@@ -3,7 +3,7 @@ import {type Db, sql, type Tx} from './database.ts'
 
 const Empty = z.object({})
 
-export const TopupState = z.enum(['pending', 'unknown', 'succeeded', 'declined', 'failed'])
+const TopupState = z.enum(['pending', 'unknown', 'succeeded', 'declined', 'failed'])
 
 const Attempt = z.object({
   id: z.string(),

@@ -1,5 +1,7 @@
 import type {ExecutionContext} from 'ava'
+import {movePlan} from '../shared/entitlements/plan.ts'
 import {sql} from '../sql/database.ts'
+import {findPlanVersion, lockOrgPlan} from '../sql/plans.ts'
 import type {Answered} from './client.ts'
 import {ok} from './importing.ts'
 import type {World} from './world.ts'
@@ -7,6 +9,13 @@ import type {World} from './world.ts'
 /** Puts an org on a version of a plan, as staff do. */
 export const place = async (house: World, org: string, planVersionId: string) =>
   ok(house.as(house.adminToken)('POST', `/staff/orgs/${org}/plan`, {planVersionId, reason: 'A test'}), 200)
+
+/** Moves it past everybody, as a reading of the provider does: staff move nobody who pays. */
+export const move = ({db}: World, org: string, planVersionId: string) =>
+  db.transaction(async tx => {
+    await lockOrgPlan(tx, org)
+    return movePlan(tx, {org, to: (await findPlanVersion(tx, planVersionId))!, status: 'active', anchor: null})
+  })
 
 /** A plan with less of something than the free one has; nobody is pointed to it. */
 export const makePlan = async ({db}: World, key: string, limits: object) => {

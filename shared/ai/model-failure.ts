@@ -6,7 +6,7 @@ import type {Usage} from './model.ts'
  * What a call to the model came to that did not work. `unavailable`: it cannot be reached, is busy, broke off or took too long. `invalid`: it
  * answered, and not what was asked for. `refused`: it does not take the key, the model's name or the request, which is the operator's matter.
  */
-export type ModelFailureKind = 'unavailable' | 'invalid' | 'refused'
+type ModelFailureKind = 'unavailable' | 'invalid' | 'refused'
 
 type Facts = {kind: ModelFailureKind; usage?: Usage; status?: number | null; retryAfterMs?: number | null}
 

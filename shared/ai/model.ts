@@ -257,7 +257,7 @@ export const addUsage = (one: Usage, other: Usage): Usage => ({
   outputTokens: one.outputTokens + other.outputTokens,
 })
 
-export const tokensIn = (text: string): number => Math.ceil(text.length / charactersPerToken)
+const tokensIn = (text: string): number => Math.ceil(text.length / charactersPerToken)
 
 /** Of a provider that says nothing, or nonsense, such as that nothing was read, the estimate. */
 const usageOf = (reported: Reported | undefined, estimate: Usage): Usage => {

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {findRepeated, listOf} from '../registry/annotation.ts'
 
-export const mostSampleRows = 20
+const mostSampleRows = 20
 const mostColumns = 500
 const mostCellCharacters = 10_000
 /** All cells together. */

@@ -154,7 +154,7 @@ const readMeter = async (payment: PaymentProvider, price: string): Promise<Meter
 const perLook = 100
 const days = 3
 
-export type Difference = {org: string; reported: number; counted: number}
+type Difference = {org: string; reported: number; counted: number}
 
 /**
  * For once a day: holds what the meter has counted of the last whole days against what was reported and confirmed. A report that it took and did

@@ -5,7 +5,7 @@ import type {Log} from '../log.ts'
  * What a call came to that did not work. `declined`: the card was; nothing has changed. `refused`: the provider will not do it; nothing has changed.
  * `busy`: another call is under way for it, or there are too many; nothing was done. `unavailable`: nobody knows whether it was done.
  */
-export type FailureKind = 'declined' | 'refused' | 'busy' | 'unavailable'
+type FailureKind = 'declined' | 'refused' | 'busy' | 'unavailable'
 
 /** Its message is the provider's, for the log alone. */
 export class PaymentFailure extends Error {

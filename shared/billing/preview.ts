@@ -19,7 +19,7 @@ type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 type Asking = {org: string; person: string; planKey: string; interval: Interval}
 
 type Line = {description: string | null; amount: number; startsAt: string; endsAt: string; proration: boolean}
-export type Preview = Answer & {lines: Line[]; previewToken: string; expiresAt: string}
+type Preview = Answer & {lines: Line[]; previewToken: string; expiresAt: string}
 
 /** What a plan change would be and cost, as the provider works it out; nothing is changed. The token holds the change to it for half an hour. */
 export const previewChange = (tools: Tools, {org, person, planKey, interval}: Asking): Promise<Preview> =>
@@ -51,7 +51,7 @@ export type Priced = {due: Money; lines: Line[]; renewsAt: string | null}
 export type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
 
 /** Charged now, by the provider's own reckoning as of the second `at`. Only what takes effect now costs anything now. */
-export const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {
+const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {
   const {found, item} = terms
   if (kind !== 'now') return {due: {amount: 0, currency: found.currency}, lines: [], renewsAt: null}
   const invoice = await payment.ask('invoice', stripe =>

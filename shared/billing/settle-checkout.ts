@@ -15,7 +15,7 @@ import type {PaymentProvider} from './payment-provider.ts'
 import {projectSubscription} from './project.ts'
 import {idOf, type ReadSubscription, readSubscription} from './subscription.ts'
 
-export type SettleTools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
+type SettleTools = {db: Pool; queue: Queue; payment: PaymentProvider; log: Log}
 type Session = Stripe.Checkout.Session
 
 /**

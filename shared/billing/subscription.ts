@@ -97,7 +97,7 @@ const soldAs = (plans: readonly PricedPlan[], {plan_version_id: version, interva
 }
 
 /** The plan sold under this price: the version it was bought as where several share one, else the newest. */
-export const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<string, string> = {}): Sold | null => {
+const findSold = (plans: readonly PricedPlan[], price: string, metadata: Record<string, string> = {}): Sold | null => {
   const all = plans.flatMap(plan => [
     ...(plan.paymentPriceMonthlyId === price ? [{plan, interval: 'month' as const}] : []),
     ...(plan.paymentPriceAnnualId === price ? [{plan, interval: 'year' as const}] : []),

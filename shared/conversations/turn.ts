@@ -7,7 +7,7 @@ export const TURN_FORMAT = 1
 /** Of the turns at a place only the newest so many are ever sent again. */
 export const mostReplayed = 6
 
-export const TURN_ROUTES = ['auto-map', 'formula', 'chat'] as const
+const TURN_ROUTES = ['auto-map', 'formula', 'chat'] as const
 export const DRAFT_SCOPES = ['import', 'gaps', 'anyway'] as const
 
 /** What an answer proposed, and where. */

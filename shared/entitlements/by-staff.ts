@@ -13,6 +13,8 @@ import {
   setPlanPayment,
   setSuspended,
 } from '../../sql/plans.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import {isOver} from '../billing/subscription.ts'
 import {Refusal} from '../errors.ts'
 import {recordStaffAction, type Staff} from '../people/staff-action.ts'
 import {movePlan, recordPlan} from './plan.ts'
@@ -29,6 +31,10 @@ export const placeOrg = (db: Pool, staff: Staff, {org, planVersionId, reason}: P
     const before = await readStanding(tx, org)
     if (before.payer !== org) throw new Refusal('SANDBOX_ORG', `This org is a sandbox: its plan is that of ${before.payer}`)
     if (before.plan.id === to.id && before.status === 'active') return before
+    const paid = await findSubscription(tx, org)
+    // It would be read again, and its plan put back.
+    if (paid && !isOver(paid))
+      throw new Refusal('ALREADY_SUBSCRIBED', 'This org pays for its plan: change or end its subscription at the payment provider first')
     const anchor = isPaid(before.plan) && isPaid(to) ? null : before.now
     const after = await movePlan(tx, {org, to, status: 'active', anchor})
     await recordStaffAction(tx, staff, {kind: 'org.plan', org, reason, detail: {from: before.plan.id, to: to.id}})

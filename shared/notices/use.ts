@@ -3,7 +3,7 @@ import {hasSaidUse} from '../../sql/notices.ts'
 import {announce} from './announce.ts'
 
 /** Of what a period has, in per cent. */
-export const MARKS = [50, 80, 100] as const
+const MARKS = [50, 80, 100] as const
 
 type Use = {
   org: string

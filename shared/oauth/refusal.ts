@@ -1,5 +1,5 @@
 /** The codes of RFC 6749, 7591, 8707 and 7009 that are told here. Programs of others read them, so they stand where our envelope has its text. */
-export type OAuthCode =
+type OAuthCode =
   | 'invalid_request'
   | 'invalid_client'
   | 'invalid_grant'

@@ -18,7 +18,7 @@ const graceSeconds = 30
 export const ACCESS = 'lading-mcp_'
 const REFRESH = 'lading-refresh_'
 
-export type Form = Record<string, string>
+type Form = Record<string, string>
 type Tools = {db: Pool; config: Pick<Config, 'PUBLIC_URL'>}
 
 /** The token endpoint of RFC 6749. What ends a grant is committed before the client is told of it. */

@@ -7,7 +7,7 @@ import {findKnownNow, keepKnown} from './known.ts'
 import {Template} from './template.ts'
 
 /** `issues`: why it would not be saved. `problems`: what an import of it would meet; those that stop one say so. */
-export type Validated = {
+type Validated = {
   valid: boolean
   issues: {path: string; message: string}[]
   problems: Drift[]

@@ -22,7 +22,6 @@ create table oauth_requests (
   challenge text not null,
   browser_hash bytea not null,
   person_id text references people on delete cascade,
-  signed_in_at timestamptz,
   org_id text references orgs on delete cascade,
   expires_at timestamptz not null,
   decided_at timestamptz,
@@ -32,7 +31,7 @@ create table oauth_requests (
   grant_id text
 );
 create index on oauth_requests (client_id);
-create index on oauth_requests (browser_hash, signed_in_at);
+create index on oauth_requests (browser_hash);
 create index on oauth_requests (expires_at);
 create index on oauth_requests (person_id) where person_id is not null;
 create index on oauth_requests (org_id) where org_id is not null;

@@ -3,7 +3,7 @@ import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {type Billing, openBilling, seedSubscription, settleMoney} from '../billing.ts'
 import type {Call} from '../client.ts'
-import {place} from '../entitling.ts'
+import {move} from '../entitling.ts'
 import {ok} from '../importing.ts'
 import {openTopping} from '../topping.ts'
 import {until} from '../until.ts'
@@ -141,7 +141,7 @@ test('rows beyond the plan are let through once their price is on the subscripti
     ],
   )
   t.true((await ok(call('GET', '/entitlements/me'), 200)).overageEnabled)
-  await place(house, org, 'free.2')
+  await move(house, org, 'free.2')
   t.false((await ok(call('GET', '/entitlements/me'), 200)).overageEnabled, 'a plan whose overage has no price lets none through')
 })
 

@@ -51,7 +51,7 @@ const settleAndRead = async (tools: Tools, held: Held) => {
 }
 
 /** By whoever asked for what is read, where somebody of the org did; else by the payment provider. */
-export const writeRead = async (tx: Tx, held: Held, read: ReadSubscription | null): Promise<void> => {
+const writeRead = async (tx: Tx, held: Held, read: ReadSubscription | null): Promise<void> => {
   const {org} = held
   const asker = read && (await findChangeAuthor(tx, {org, read}))
   await projectSubscription(tx, held, read, asker ?? {org, via: 'payment'})

@@ -16,7 +16,7 @@ import {chatTools} from './tools.ts'
 
 type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECONDS'>; model: Model; log: Log}
 
-export type ChatQuestion = ChatAsked & {message: string}
+type ChatQuestion = ChatAsked & {message: string}
 
 /** What a conversation says while it goes on. */
 export type Said = Exclude<Part, {type: 'done'}>

@@ -32,7 +32,7 @@ export type Proposal = {column: string; field: string | null; module: string | n
 
 export type {Accepted} from './field.ts'
 
-export type MatchRequest = {columns: readonly MatchColumn[]; fields: readonly MatchField[]; accepted?: readonly Accepted[]}
+type MatchRequest = {columns: readonly MatchColumn[]; fields: readonly MatchField[]; accepted?: readonly Accepted[]}
 
 const mostCandidates = 3
 const leastCandidate = 0.05

@@ -1,5 +1,5 @@
 /** Longer names are cut: what says something comes first, and a file may call a column anything. */
-export const longestName = 200
+const longestName = 200
 
 /** What a name says: its words, and those in brackets, which only hint. */
 export type Words = {words: string[]; hints: string[]}

@@ -5,7 +5,7 @@ import {reconcileOrg} from '../../../workers/billing/reconcile.ts'
 import type {Tools as WorkerTools} from '../../../workers/tools.ts'
 import {openBilling, settleMoney} from '../../billing.ts'
 import {sumUp} from '../../crediting.ts'
-import {place} from '../../entitling.ts'
+import {move} from '../../entitling.ts'
 import {ok} from '../../importing.ts'
 import {openOverage} from '../../overage.ts'
 import {openTopping} from '../../topping.ts'
@@ -39,7 +39,7 @@ test('reservations, settlements, runs that end, grants, plan moves, top-ups and 
       await rich.release(`left:${n}`)
     }),
     ...all(12, () => writer.write(9)),
-    ...all(8, n => place(house, rich.org, ['team.1', 'business.1'][n % 2]!)),
+    ...all(8, n => move(house, rich.org, ['team.1', 'business.1'][n % 2]!)),
     ...all(6, () => reconcileOrg(tools, rich.org)),
     ...all(10, n => ok(staff('POST', `/entitlements/admin/orgs/${rich.org}/credits`, give(n)), 200)),
     ...all(6, n => rich.ask({threshold: 600 + n})),

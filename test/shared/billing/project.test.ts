@@ -32,10 +32,14 @@ test('a subscription that is alive puts the org on its plan, from the providerâ€
   await project(org, made.id)
   t.like(await findLiveSubscription(house.tools, {customer: made.customer as string}), {id: made.id})
 
+  const place = () => house.as(house.adminToken)('POST', `/staff/orgs/${org}/plan`, {planVersionId: 'business.1', reason: 'A favour'})
+  t.is((await place()).body.code, 'ALREADY_SUBSCRIBED', 'the next reading would take it away again')
+
   await stripe.subscriptions.cancel(made.id)
   t.is((await project(org, made.id)).plan.key, 'free')
   t.is(await findLiveSubscription(house.tools, {customer: made.customer as string}), null)
   const {body} = await house.as(token)('GET', `/orgs/${org}/config/changes`)
+  t.is((await place()).status, 200)
   t.deepEqual(
     body.changes.map((change: {subject: string; via: string}) => [change.subject, change.via]),
     [
