@@ -4,6 +4,7 @@ import type {Model} from '../shared/ai/model.ts'
 import type {PaymentProvider} from '../shared/billing/payment-provider.ts'
 import type {Config} from '../shared/config.ts'
 import type {Crm} from '../shared/crm/crm.ts'
+import type {Code} from '../shared/errors.ts'
 import type {Log} from '../shared/log.ts'
 import type {Outbound} from '../shared/outbound/outbound.ts'
 import type {Staff} from '../shared/people/staff-action.ts'
@@ -30,6 +31,9 @@ export type Tools = {
 /** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
 export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}
 
+/** What a status answers: a schema for JSON, or a media type and in words what it holds, such as a file's bytes. */
+export type AnswerShape = z.ZodType | {type: string; what: string; schema?: z.ZodType}
+
 type Schema = z.ZodType | undefined
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined
 type Body = z.ZodType | 'stream' | 'bytes' | undefined
@@ -55,6 +59,16 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   path: `/${string}`
   access: A
+  /** What the API reference says of it in one line: a verb first, no full stop. */
+  summary?: string
+  /** What a caller has to know besides, in Markdown. */
+  description?: string
+  /** By status, each success it answers with. Every answer of the tests is held against it. */
+  answers?: Record<number, AnswerShape>
+  /** The codes it refuses with of its own; those of its gates, its body and its schemas are known from them. */
+  refusals?: readonly Code[]
+  /** One good request and what it is answered; both are held against the schemas. */
+  example?: {params?: object; query?: object; body?: unknown; answer?: unknown}
   /** What it may change. Reads by default for GET, else writes; `money` and `publisher` are closed to a staff member's view of an org. */
   effect?: Effect
   params?: P
