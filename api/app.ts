@@ -62,7 +62,9 @@ import staffPlans from './routes/staff-plans.ts'
 import takes from './routes/takes.ts'
 import templates from './routes/templates.ts'
 import tokens from './routes/tokens.ts'
+import uploads from './routes/uploads.ts'
 import webhooks from './routes/webhooks.ts'
+import widget from './routes/widget.ts'
 import writes from './routes/writes.ts'
 import {recordViewWrite} from './staff-write.ts'
 
@@ -99,6 +101,7 @@ export const routes: Route[] = [
   ...webhooks,
   ...imports,
   ...sources,
+  ...uploads,
   ...checks,
   ...entitlements,
   ...runs,
@@ -117,21 +120,25 @@ export const routes: Route[] = [
   ...billingWebhook,
   ...ai,
   ...conversations,
+  ...widget,
 ]
 
-type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]}
+/** `witness` sees each answer when it is made, refusals too, with the pattern of its route in `ctx.state.route`: the tests hold it against what is declared. */
+type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; witness?: Middleware | undefined}
 
 /** Every gate in the one order there is: maintenance, envelope, bearer and its standing, own org, role, schema, handler. */
 export const createApp = (
   tools: Tools,
-  {isInMaintenance = () => tools.config.MAINTENANCE, draining = never, routes: table = routes}: Surroundings = {},
+  {isInMaintenance = () => tools.config.MAINTENANCE, draining = never, routes: table = routes, witness}: Surroundings = {},
 ): Koa => {
   const router = new Router()
   const limits = openRateLimits(tools.config)
   for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serve({...tools, limits}, route, draining))
   const app = new Koa({proxy: tools.config.TRUSTED_PROXIES > 0, maxIpsCount: tools.config.TRUSTED_PROXIES})
   app.on('error', error => tools.log.warn({err: error}, 'answer broke off'))
-  app.use(observe(tools.log, draining)).use(allowOrigins(tools.config)).use(envelope(tools.log))
+  app.use(observe(tools.log, draining))
+  if (witness) app.use(witness)
+  app.use(allowOrigins(tools.config)).use(envelope(tools.log))
   app
     .use(refuseInMaintenance(tools.config, {isOn: isInMaintenance}))
     .use(limitAddresses(limits))

@@ -14,4 +14,4 @@ export const answerWrite = (body: object, told: Told) =>
   })
 
 /** Of every write of configuration: `?proposedBy=ai` where the person used a value that an AI proposed. */
-export const proposed = z.literal('ai').optional()
+export const proposed = z.literal('ai').optional().describe('`ai`, where the person used a value that an AI proposed: the history says so')

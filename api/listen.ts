@@ -1,6 +1,7 @@
 import {once} from 'node:events'
 import {createServer, type Server, STATUS_CODES} from 'node:http'
 import type {AddressInfo, Socket} from 'node:net'
+import type {Middleware} from 'koa'
 import type {Config} from '../shared/config.ts'
 import {createApp} from './app.ts'
 import {watchMaintenance} from './maintenance.ts'
@@ -12,7 +13,7 @@ const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
 
 /** Serves until drained: then nobody new is let in, waits end early, and what is in flight is finished within DRAIN_SECONDS. */
-export const listen = async (tools: Tools): Promise<Listening> => {
+export const listen = async (tools: Tools, {witness}: {witness?: Middleware} = {}): Promise<Listening> => {
   const {HOST, PORT, DRAIN_SECONDS} = tools.config
   // An upload takes its time; JSON bodies have a bound of their own.
   const server = createServer({
@@ -28,7 +29,7 @@ export const listen = async (tools: Tools): Promise<Listening> => {
   const config = PORT === 0 ? knowPort(tools.config, url) : tools.config
   const draining = new AbortController()
   const maintenance = watchMaintenance(config)
-  server.on('request', createApp({...tools, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal}).callback())
+  server.on('request', createApp({...tools, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal, witness}).callback())
   server.on('request', (_, response) =>
     response.once('close', () => draining.signal.aborted && setImmediate(() => server.closeIdleConnections())),
   )

@@ -31,8 +31,9 @@ export type Tools = {
 /** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
 export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}
 
-/** What a status answers: a schema for JSON, or a media type and in words what it holds, such as a file's bytes. */
-export type AnswerShape = z.ZodType | {type: string; what: string; schema?: z.ZodType}
+/** What a status answers: a schema for JSON, or a media type and in words what it holds, such as a file's bytes. No type: no body. */
+export type AnswerShape = z.ZodType | Told
+export type Told = {type: string | null; what: string; schema?: z.ZodType}
 
 type Schema = z.ZodType | undefined
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -63,10 +64,15 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   summary?: string
   /** What a caller has to know besides, in Markdown. */
   description?: string
-  /** By status, each success it answers with. Every answer of the tests is held against it. */
-  answers?: Record<number, AnswerShape>
-  /** The codes it refuses with of its own; those of its gates, its body and its schemas are known from them. */
-  refusals?: readonly Code[]
+  /**
+   * By status, each answer it makes by itself, with one shape or one of several: successes, redirects, and what fails in another form
+   * than the envelope. Every answer of the tests is held against it.
+   */
+  answers?: Record<number, AnswerShape | readonly AnswerShape[]>
+  /** What it refuses with of its own; what its gates, its body and its schemas refuse is known from them. A status is given where it is not the code's. */
+  refusals?: readonly (Code | {code: Code; status: number})[]
+  /** What a body that no schema reads is to be: its media type, and what is in it. */
+  sends?: {type: string; what: string; schema?: z.ZodType}
   /** One good request and what it is answered; both are held against the schemas. */
   example?: {params?: object; query?: object; body?: unknown; answer?: unknown}
   /** What it may change. Reads by default for GET, else writes; `money` and `publisher` are closed to a staff member's view of an org. */

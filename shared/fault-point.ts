@@ -12,6 +12,7 @@ export type FaultPoint =
   | 'after_fetch'
   | 'after_import'
   | 'after_source'
+  | 'after_part'
   | 'after_start'
   | 'after_notice'
   | 'in_event'

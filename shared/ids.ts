@@ -37,6 +37,7 @@ const PREFIXES = [
   'ogr',
   'aiu',
   'trn',
+  'upl',
 ] as const
 
 /** An opaque id such as `imp_01k9…`: UUIDv7 in base32, so ids of one kind sort by creation. */

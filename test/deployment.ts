@@ -21,6 +21,7 @@ import {openCalls} from './client.ts'
 import {createDatabase} from './database.ts'
 import {startCrm} from './simulators/crm.ts'
 import {beginVisit, comeBack, consent, messageOf, visitOf} from './walk.ts'
+import {openWitness} from './witness.ts'
 
 export type Deployment = Awaited<ReturnType<typeof openDeployment>>
 
@@ -36,7 +37,7 @@ export type Options = {
 /** Each thing begun is told how it ends, so that one that fails half way can be ended too. The last begun ends first. */
 export type Begun = (end: () => Promise<unknown>) => void
 
-/** A whole deployment of its own: database, queue, CRM stand-in, API over real HTTP and, where named, workers. At its end no job of it may have failed. */
+/** A whole deployment of its own: database, queue, CRM stand-in, API over real HTTP and, where named, workers. At its end no job of it may have failed, and no answer may differ from what its route declares. */
 export const openDeployment = async (label: string, {workers = [], environment = {}, crm: crmOptions}: Options, begun: Begun) => {
   const database = await createDatabase(label)
   begun(database.drop)
@@ -50,7 +51,9 @@ export const openDeployment = async (label: string, {workers = [], environment =
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun(tools.close)
-  const api = await listen(tools)
+  const witness = openWitness()
+  const api = await listen(tools, {witness: witness.look})
+  begun(async () => assert.deepEqual(witness.wrong(), [], 'every answer of the test fits what its route declares'))
   begun(async () => assert.deepEqual(await findFailed(tools.queue), [], 'no job of the test failed'))
   begun(api.drain)
   if (workers.length) begun((await startWorkers(workers, config)).stop)

@@ -11,8 +11,10 @@ const Row = z.array(z.string().max(mostCellCharacters).nullable()).max(mostColum
 
 /** Some rows of a file, as `GET …/sources/{id}/rows` gives them: a cell for every column, null for none. */
 export const sampleShape = {
-  columns: listOf(z.string().min(1).max(500), {most: mostColumns, least: 1}),
-  rows: listOf(Row, {most: mostSampleRows}).default([]),
+  columns: listOf(z.string().min(1).max(500), {most: mostColumns, least: 1}).describe('Names of the file’s columns'),
+  rows: listOf(Row, {most: mostSampleRows})
+    .default([])
+    .describe(`Some rows: a cell for every column, null for none. At most ${mostCharacters} characters together`),
 }
 
 type Sample = {columns: string[]; rows: (string | null)[][]}

@@ -12,21 +12,22 @@ import {readReturnUrl} from './return-url.ts'
 import {isoOf} from './subscription.ts'
 
 const mostPacks = 100
-const url = z.string().nullish()
-const urls = {successUrl: url, cancelUrl: url}
+const url = (when: string) =>
+  z.string().nullish().describe(`Where the browser is sent ${when}: at an origin of \`RETURN_ORIGINS\` or \`PUBLIC_URL\``)
+const urls = {successUrl: url('once it is paid'), cancelUrl: url('where nobody paid')}
 
 export const CheckoutBody = z.discriminatedUnion('kind', [
   z.strictObject({
-    kind: z.literal('plan'),
-    planKey: z.string().max(100),
-    interval: z.enum(['month', 'year']).default('month'),
-    afterTrial: z.boolean().default(false),
+    kind: z.literal('plan').describe('A plan, paid for by the period'),
+    planKey: z.string().max(100).describe('Which plan: `GET /billing/summary` lists those that are sold'),
+    interval: z.enum(['month', 'year']).default('month').describe('How long a period that is paid for is'),
+    afterTrial: z.boolean().default(false).describe('Whether it begins, and is charged, when the trial is over'),
     ...urls,
   }),
   z.strictObject({
-    kind: z.literal('credit_pack'),
-    packKey: z.string().max(100),
-    quantity: z.int().min(1).max(mostPacks).default(1),
+    kind: z.literal('credit_pack').describe('AI credits, paid for once'),
+    packKey: z.string().max(100).describe('Which pack: `GET /billing/summary` lists them'),
+    quantity: z.int().min(1).max(mostPacks).default(1).describe('How many of it'),
     ...urls,
   }),
 ])

@@ -13,7 +13,9 @@ import {readReturnUrl} from './return-url.ts'
 
 type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
-export const PortalBody = z.strictObject({returnUrl: z.string().nullish()})
+export const PortalBody = z.strictObject({
+  returnUrl: z.string().nullish().describe('Where the browser is sent afterwards: at an origin of `RETURN_ORIGINS` or `PUBLIC_URL`'),
+})
 
 /** Where an org's admin changes the card, reads invoices and cancels. What they do there comes back as events. */
 export const openPortal = async (tools: Tools, org: string, {returnUrl}: z.output<typeof PortalBody>): Promise<{url: string}> => {

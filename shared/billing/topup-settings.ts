@@ -16,12 +16,12 @@ import {considerTopup} from './topup-trigger.ts'
 
 const most = 1_000_000_000
 
-/** `threshold` and `monthlyCap` in AI credits. What is left out stays as it is. */
+/** What is left out stays as it is. */
 export const TopupBody = z.strictObject({
-  enabled: z.boolean(),
-  packKey: z.string().max(100).optional(),
-  threshold: z.int().min(1).max(most).optional(),
-  monthlyCap: z.int().min(1).max(most).optional(),
+  enabled: z.boolean().describe('Whether credits are bought by themselves'),
+  packKey: z.string().max(100).optional().describe('The pack that is bought'),
+  threshold: z.int().min(1).max(most).optional().describe('Fewer AI credits than these, and more are bought'),
+  monthlyCap: z.int().min(1).max(most).optional().describe('At most so many AI credits are bought in a calendar month (UTC)'),
 })
 
 /** What is topped up when, what of this month's cap is used or may be, and why it was stopped where nobody stopped it. */

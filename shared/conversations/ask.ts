@@ -3,6 +3,7 @@ import {readAskedAt} from '../../sql/conversations.ts'
 import type {Db, Tx} from '../../sql/database.ts'
 import {findImport, type Import} from '../../sql/imports.ts'
 import {findSource} from '../../sql/sources.ts'
+import {drawnAs} from '../drawn.ts'
 import {Refusal} from '../errors.ts'
 import {readGround} from './ground.ts'
 import {type Asking, keepTurn, type Told} from './keep.ts'
@@ -11,12 +12,17 @@ import {DRAFT_SCOPES} from './turn.ts'
 
 /** Where a question's turn is to be kept, as the body of an AI route says it: nowhere without both an import and a place. */
 export const placedShape = {
-  import: z.string().max(100).optional(),
-  /** As in `GET …/conversations`, as the array it is. */
-  place: z.unknown().optional(),
-  draft: z.boolean().default(false),
-  draftId: z.string().min(1).max(100).nullish(),
-  draftScope: z.enum(DRAFT_SCOPES).nullish(),
+  import: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('The import it is about. With a `place` too, the answer is kept as a turn of the conversation there'),
+  place: drawnAs(z.unknown(), z.array(z.string()))
+    .optional()
+    .describe('What of the import it is about: the kind and its parts, such as `["field", "src_…", "Leads", "Email"]` or `["checks"]`'),
+  draft: z.boolean().default(false).describe('The turn belongs to a draft, which is worked on beside what is there'),
+  draftId: z.string().min(1).max(100).nullish().describe('The client’s own id of the draft'),
+  draftScope: z.enum(DRAFT_SCOPES).nullish().describe('How far the draft goes. It is kept for the client, and nothing is done by it'),
 }
 type Body = z.output<z.ZodObject<typeof placedShape>>
 

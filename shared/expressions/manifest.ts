@@ -11,29 +11,41 @@ const semver = z
   .max(100)
   .regex(/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/, 'A version such as 1.2.0')
 
-const Example = z.strictObject({arguments: z.array(Json).max(20), result: Json})
+const Example = z.strictObject({
+  arguments: z.array(Json).max(20).describe('What the function is called with'),
+  result: Json.describe('What it has to answer: publishing runs it'),
+})
 
 const Parameter = z.strictObject({
-  name: identifier,
-  type: text(100).optional(),
-  description: text(500).optional(),
-  optional: z.boolean().optional(),
+  name: identifier.describe('The parameter’s name'),
+  type: text(100).optional().describe('What it takes, in words'),
+  description: text(500).optional().describe('What it is for'),
+  optional: z.boolean().optional().describe('It may be left out'),
 })
 
 const ManifestFunction = z.strictObject({
-  name: identifier,
-  description: text(1000).default(''),
-  parameters: z.array(Parameter).max(20).default([]),
-  returns: z.union([text(100), z.strictObject({type: text(100).optional(), description: text(500).optional()})]).optional(),
-  examples: z.array(Example).max(LIMITS.functionExamples).default([]),
+  name: identifier.describe('The name it is exported by'),
+  description: text(1000).default('').describe('What it does'),
+  parameters: z.array(Parameter).max(20).default([]).describe('In the order they are given'),
+  returns: z
+    .union([
+      text(100),
+      z.strictObject({
+        type: text(100).optional().describe('What it answers, in words'),
+        description: text(500).optional().describe('What that means'),
+      }),
+    ])
+    .optional()
+    .describe('What it answers'),
+  examples: z.array(Example).max(LIMITS.functionExamples).default([]).describe('Calls with their results, which every publish runs'),
 })
 
 /** What a library says of itself. `scope` is read here and refused in `checkLibrary`, so that the refusal has its own words. */
 export const Manifest = z.strictObject({
-  namespace: identifier,
-  version: semver,
-  scope: z.enum(['org', 'global']),
-  description: text(2000).default(''),
-  functions: z.array(ManifestFunction).min(1).max(LIMITS.libraryFunctions),
+  namespace: identifier.describe('What expressions call it by: `namespace.function(…)`'),
+  version: semver.describe('The author’s label, such as 1.2.0; versions are counted beside it'),
+  scope: z.enum(['org', 'global']).describe('`org`; `global` is not offered'),
+  description: text(2000).default('').describe('What it is for'),
+  functions: z.array(ManifestFunction).min(1).max(LIMITS.libraryFunctions).describe('Every function the source exports'),
 })
 export type Manifest = z.output<typeof Manifest>

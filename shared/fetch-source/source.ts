@@ -26,52 +26,68 @@ const Url = withDates(2_048).refine(
 )
 
 const Https = z.strictObject({
-  kind: z.literal('https'),
-  /** Without its query, which may be what lets one in (a signed link). */
-  url: Url,
-  query: withDates(4_096).optional(),
-  headers: Headers.optional(),
-  basic: z.strictObject({user: line(500).regex(/^[^:]*$/, 'No colon'), password: line(2_000)}).optional(),
+  kind: z.literal('https').describe('From a web server'),
+  url: Url.describe('The address. A query in it is kept apart, since it may be what lets one in (a signed link)'),
+  query: withDates(4_096).optional().describe('The query of the address, without its `?`. A credential: never told'),
+  headers: Headers.optional().describe('Headers by name, at most 10. A credential: never told'),
+  basic: z
+    .strictObject({
+      user: line(500)
+        .regex(/^[^:]*$/, 'No colon')
+        .describe('The user'),
+      password: line(2_000).describe('The password'),
+    })
+    .optional()
+    .describe('HTTP basic authentication. A credential: never told'),
   bearer: line(8_192)
     .regex(/^[\x21-\x7e]+$/, 'Letters of ASCII only')
-    .optional(),
+    .optional()
+    .describe('A bearer token. A credential: never told'),
 })
 
 const bucket = z.string().regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'The name of a bucket: small letters, digits, dots and hyphens')
 const S3 = z.strictObject({
-  kind: z.literal('s3'),
-  /** Of a store other than Amazon's. */
+  kind: z.literal('s3').describe('From a bucket of S3, or of a store that speaks as it does'),
   endpoint: line(500)
     .refine(url => URL.canParse(url) && /^https?:\/\/[^/?#{}@\\]+\/?$/i.test(url), 'An origin like https://s3.example.com')
-    .optional(),
+    .optional()
+    .describe('The origin of a store other than Amazon’s'),
   region: z
     .string()
     .regex(/^[a-z0-9-]{1,40}$/, 'A region like eu-central-1')
-    .default('us-east-1'),
-  bucket,
-  key: withDates(1_024),
-  accessKeyId: z.string().regex(/^[\w.+/=-]{1,128}$/),
-  secretAccessKey: line(1_024),
-  /** `https://host/bucket/key` in place of `https://bucket.host/key`; where nothing is said, with an endpoint of one's own. */
-  pathStyle: z.boolean().optional(),
+    .default('us-east-1')
+    .describe('The region it is in'),
+  bucket: bucket.describe('The bucket'),
+  key: withDates(1_024).describe('The object’s key; the due date may stand in it like `{date:yyyy-MM-dd}`'),
+  accessKeyId: z
+    .string()
+    .regex(/^[\w.+/=-]{1,128}$/)
+    .describe('Who asks'),
+  secretAccessKey: line(1_024).describe('A credential: never told'),
+  pathStyle: z
+    .boolean()
+    .optional()
+    .describe('`https://host/bucket/key` in place of `https://bucket.host/key`; left out, so it is with an `endpoint`'),
 })
 
 const Sftp = z.strictObject({
-  kind: z.literal('sftp'),
-  host: line(253).refine(host => readHost(host) !== null, 'The name of a host, e.g. sftp.example.com'),
-  port: z.number().int().min(1).max(65_535).default(22),
-  user: line(255),
-  path: withDates(1_024),
-  password: line(2_000).optional(),
-  privateKey: text(16_384).optional(),
-  passphrase: line(2_000).optional(),
-  /** Without it nobody could say whom the password is given to. */
+  kind: z.literal('sftp').describe('Over SSH'),
+  host: line(253)
+    .refine(host => readHost(host) !== null, 'The name of a host, e.g. sftp.example.com')
+    .describe('The host'),
+  port: z.number().int().min(1).max(65_535).default(22).describe('The port'),
+  user: line(255).describe('The user'),
+  path: withDates(1_024).describe('The file’s path; the due date may stand in it like `{date:yyyy-MM-dd}`'),
+  password: line(2_000).optional().describe('Either this or `privateKey`. A credential: never told'),
+  privateKey: text(16_384).optional().describe('As OpenSSH or PEM writes it. A credential: never told'),
+  passphrase: line(2_000).optional().describe('Of `privateKey`. A credential: never told'),
   hostKey: z
     .string()
     .regex(
       /^SHA256:[A-Za-z0-9+/]{43}$/,
       'As `ssh-keygen -lf` prints it: SHA256: and 43 letters; `ssh-keyscan <host> | ssh-keygen -lf -` shows it',
-    ),
+    )
+    .describe('The host’s own key, by its digest: without it nobody could say whom the password is given to'),
 })
 
 /** A query in the address goes where it is kept from sight. */

@@ -4,7 +4,12 @@ import type {Flow} from './flow.ts'
 import {type Issue, issue} from './value-issues.ts'
 
 /** Rows belong together where the one column, of the parent's file, says what the other does. */
-export const ParentKey = z.strictObject({parentColumn: z.string().min(1), childColumn: z.string().min(1)})
+export const ParentKey = z
+  .strictObject({
+    parentColumn: z.string().min(1).describe('A column of the parent flow’s file'),
+    childColumn: z.string().min(1).describe('A column of this flow’s file, whose cell says the same as that one’s'),
+  })
+  .meta({id: 'ParentKey', description: 'The columns by which a row and its parent belong together'})
 export type ParentKey = z.output<typeof ParentKey>
 
 /**
@@ -12,11 +17,13 @@ export type ParentKey = z.output<typeof ParentKey>
  * row of the same number, of the same file; with one, the row whose `parentColumn` says what `childColumn` says here.
  */
 export const Parent = z.strictObject({
-  field: z.string().min(1),
-  flow: z.string().min(1),
-  key: ParentKey.nullish(),
-  /** The parent has no record: fail the row, leave the field empty, or skip the row. A row whose key is empty has no parent. */
-  onMissing: z.enum(['fail', 'leave', 'skip']).default('fail'),
+  field: z.string().min(1).describe('API name of the lookup that is filled with the parent’s record'),
+  flow: z.string().min(1).describe('Id of the flow whose rows are the parents; may be this one'),
+  key: ParentKey.nullish().describe('Null: the parent is the row of the same number, of the same file'),
+  onMissing: z
+    .enum(['fail', 'leave', 'skip'])
+    .default('fail')
+    .describe('The parent has no record: fail the row, leave the field empty, or skip the row. A row whose key is empty has no parent'),
 })
 export type Parent = z.output<typeof Parent>
 

@@ -13,8 +13,15 @@ const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped
  * no value in it; a checkbox that is not ticked has none.
  */
 export const Patch = z.strictObject({
-  when: z.array(z.enum(STATUSES)).min(1).default(['created', 'updated']),
-  overwrite: z.enum(['always', 'if-absent']).default('always'),
+  when: z
+    .array(z.enum(STATUSES))
+    .min(1)
+    .default(['created', 'updated'])
+    .describe('Statuses of a row whose record is patched; one of `created`, `updated`, `exists` and `skipped` at least'),
+  overwrite: z
+    .enum(['always', 'if-absent'])
+    .default('always')
+    .describe('`if-absent`: only where the record has no value in the field; a checkbox that is not ticked has none'),
 })
 export type Patch = z.output<typeof Patch>
 

@@ -73,7 +73,10 @@ export type SnapshotFlow = z.infer<typeof SnapshotFlow>
 
 /** Row numbers, both of them in it. */
 export const RowRange = z
-  .strictObject({from: z.int().min(1).optional(), to: z.int().min(1).optional()})
+  .strictObject({
+    from: z.int().min(1).optional().describe('The number of the first row, from 1; the first there is where it is left out'),
+    to: z.int().min(1).optional().describe('The number of the last row; the last there is where it is left out'),
+  })
   .refine(({from = 1, to = from}) => from <= to, 'The range ends before it begins')
 export type RowRange = z.infer<typeof RowRange>
 

@@ -9,10 +9,10 @@ import {type Issue, issue} from './value-issues.ts'
  * `child`: the subform's own module, which is the flow's. Without a key a row's parent is the row of the same number, of the same file.
  */
 export const Subform = z.strictObject({
-  field: z.string().min(1),
-  child: z.string().min(1),
-  parentFlow: z.string().min(1),
-  key: ParentKey.nullish(),
+  field: z.string().min(1).describe('API name of the subform’s field in the parents’ module: what it holds is replaced'),
+  child: z.string().min(1).describe('API name of the subform’s own module, which is the flow’s'),
+  parentFlow: z.string().min(1).describe('Id of the flow whose records have the subform; it stands before this one'),
+  key: ParentKey.nullish().describe('Null: a row’s parent is the row of the same number, of the same file'),
 })
 export type Subform = z.output<typeof Subform>
 

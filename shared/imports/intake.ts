@@ -109,7 +109,7 @@ async function* unbroken(chunks: AsyncIterable<Uint8Array>, count: Count) {
   }
 }
 
-const tooLarge = (limit: number) =>
+export const tooLarge = (limit: number) =>
   new Refusal(
     'FILE_TOO_LARGE',
     `The file is larger than the ${limit.toLocaleString('en')} bytes a file may have. Split it and send the parts`,

@@ -11,32 +11,37 @@ const isEncoding = (label: string) => {
 const Character = z.string().refine(text => [...text].length === 1 && !/[\r\n\0]/.test(text), 'One character, not a line end')
 
 const csv = {
-  format: z.literal('csv'),
-  encoding: z.string().refine(isEncoding, 'An encoding by its WHATWG name, such as utf-8, utf-16le, windows-1252 or shift_jis'),
-  delimiter: Character,
-  /** Null reads quotes as ordinary characters. */
-  quote: Character.nullable(),
-  /** True refuses text after a closing quote and quotes inside an unquoted cell; false reads them as they stand (`5" pipe`). */
-  strictQuotes: z.boolean(),
-  /** False names the columns by number. */
-  headerRow: z.boolean(),
-  /** Lines left out above the header, as a text editor counts them; a `sep=` line is one of them. */
-  skipRows: z.int().min(0).max(1000),
-  /** Lines that begin with this are no rows. */
-  comment: z.string().min(1).max(8).nullable(),
-  /** A row with fewer cells than the header: refused as ragged, or filled with empty cells. */
-  shortRows: z.enum(['refuse', 'fill']),
+  format: z.literal('csv').describe('Text with a delimiter'),
+  encoding: z
+    .string()
+    .refine(isEncoding, 'An encoding by its WHATWG name, such as utf-8, utf-16le, windows-1252 or shift_jis')
+    .describe('The encoding by its WHATWG name, such as `utf-8`, `utf-16le`, `windows-1252` or `shift_jis`'),
+  delimiter: Character.describe('The character between two cells'),
+  quote: Character.nullable().describe('The character around cells; null reads quotes as ordinary characters'),
+  strictQuotes: z
+    .boolean()
+    .describe('True refuses text after a closing quote and quotes inside an unquoted cell; false reads them as they stand (`5" pipe`)'),
+  headerRow: z.boolean().describe('The first row names the columns; false names them by number'),
+  skipRows: z
+    .int()
+    .min(0)
+    .max(1000)
+    .describe('Lines left out above the header, as a text editor counts them; a `sep=` line is one of them'),
+  comment: z.string().min(1).max(8).nullable().describe('Lines that begin with this are no rows; null: every line is one'),
+  shortRows: z.enum(['refuse', 'fill']).describe('A row with fewer cells than the header: refused as ragged, or filled with empty cells'),
 }
 
 const rangeShape = /^\$?[A-Z]{1,3}\$?\d{0,7}(:\$?[A-Z]{1,3}\$?\d{0,7})?$/i
 
 const xlsx = {
-  format: z.literal('xlsx'),
-  sheet: z.string().min(1).max(255),
-  /** The first row of the range with anything in it; false names the columns by number. */
-  headerRow: z.boolean(),
-  /** What of the sheet is read: `B3:F`, `B:F`, `A5`. Null is all of it. */
-  range: z.string().regex(rangeShape, 'A range as a spreadsheet writes it: B3:F200, B3:F, B:F or B3').nullable(),
+  format: z.literal('xlsx').describe('A workbook'),
+  sheet: z.string().min(1).max(255).describe('The sheet by its name'),
+  headerRow: z.boolean().describe('The first row of the range with anything in it names the columns; false names them by number'),
+  range: z
+    .string()
+    .regex(rangeShape, 'A range as a spreadsheet writes it: B3:F200, B3:F, B:F or B3')
+    .nullable()
+    .describe('What of the sheet is read: `B3:F`, `B:F`, `A5`; null is all of it'),
 }
 
 const CsvReader = z
@@ -82,5 +87,7 @@ export const CsvOptions = z.strictObject(csv).partial()
 export type CsvOptions = z.infer<typeof CsvOptions>
 export const XlsxOptions = z.strictObject(xlsx).partial()
 export type XlsxOptions = z.infer<typeof XlsxOptions>
-export const ReaderOptions = z.union([CsvOptions, XlsxOptions])
+export const ReaderOptions = z
+  .union([CsvOptions, XlsxOptions])
+  .meta({id: 'ReaderOptions', description: 'How a file is read, as somebody states it; what is left out is sniffed from the file'})
 export type ReaderOptions = z.infer<typeof ReaderOptions>

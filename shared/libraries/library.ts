@@ -6,7 +6,10 @@ import {Manifest} from '../expressions/manifest.ts'
 import type {Author} from '../registry/change.ts'
 
 /** What a person or a repository publishes. */
-export const PublishedLibrary = z.strictObject({manifest: Manifest, source: z.string()})
+export const PublishedLibrary = z.strictObject({
+  manifest: Manifest.describe('What the library says of itself'),
+  source: z.string().describe('Its source: a JavaScript module that exports functions only'),
+})
 export type PublishedLibrary = z.output<typeof PublishedLibrary>
 
 /** A library in the specification's words. */

@@ -27,10 +27,10 @@ const mostEndpoints = 20
 /** How long a replaced secret signs beside the new one. */
 const overlapHours = 24
 
-const Url = z.string().trim().min(1).max(2_000)
-const Events = z.array(Kind).max(50)
-const Schedule = z.string().max(64).nullable()
-const Description = z.string().trim().max(200)
+const Url = z.string().trim().min(1).max(2_000).describe('Where it is posted to: https, or http to a host the operator lets be private')
+const Events = z.array(Kind).max(50).describe('What it is told of; empty: of nothing but what a schedule or the org names it for')
+const Schedule = z.string().max(64).nullable().describe('It is told of this schedule alone; null: of everything in the org')
+const Description = z.string().trim().max(200).describe('What it is for, in the org’s words')
 
 /** `events: []`: told of nothing but what a schedule or the org names it for. `schedule`: of that one alone. */
 export const NewEndpoint = z.strictObject({
@@ -40,7 +40,13 @@ export const NewEndpoint = z.strictObject({
   schedule: Schedule.default(null),
 })
 export const EndpointPatch = z
-  .strictObject({url: Url, description: Description, events: Events, schedule: Schedule, enabled: z.boolean()})
+  .strictObject({
+    url: Url,
+    description: Description,
+    events: Events,
+    schedule: Schedule,
+    enabled: z.boolean().describe('Whether it is told anything. What happens while it is off is not told later'),
+  })
   .partial()
 
 type Tools = {db: Pool; config: Pick<Config, 'PRIVATE_HOSTS' | 'SECRETS_KEYS'>}

@@ -7,20 +7,29 @@ import {Refusal} from '../errors.ts'
 import type {FoundRun} from '../runs/find.ts'
 import {assertStillKept} from '../runs/kept.ts'
 
-const Key = z.string().regex(/^[0-9a-f]{32}$/, 'The key of one of the questions')
+const Key = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, 'The key of one of the questions')
+  .describe('The key of the question')
 const Answer = z.union([
-  z.strictObject({key: Key, recordId: z.string().min(1).max(100)}),
-  z.strictObject({key: Key, choice: z.enum(['create', 'skip'])}),
+  z.strictObject({key: Key, recordId: z.string().min(1).max(100).describe("The CRM's id of the candidate that is meant")}),
+  z.strictObject({
+    key: Key,
+    choice: z.enum(['create', 'skip']).describe('`create`: none is meant; of a lookup, the row is written without the link'),
+  }),
 ])
 const Rule = z.strictObject({
-  flowId: z.string(),
-  kind: z.enum(['match', 'lookup']).default('match'),
-  choice: z.enum(['create', 'skip', 'first', 'ask']),
+  flowId: z.string().describe('The flow whose questions it answers'),
+  kind: z.enum(['match', 'lookup']).default('match').describe('Which of its questions: of rows that match, or of links'),
+  choice: z.enum(['create', 'skip', 'first', 'ask']).describe('`first`: the oldest of the records. `ask` ends a rule'),
 })
 
 /** What people choose: a record, `create` or `skip` for one question; for all of a flow's a rule, which goes after these. `ask` ends a rule. */
 export const AnswersBody = z
-  .strictObject({answers: z.array(Answer).max(1_000).default([]), rules: z.array(Rule).max(100).default([])})
+  .strictObject({
+    answers: z.array(Answer).max(1_000).default([]).describe('What is chosen, question by question'),
+    rules: z.array(Rule).max(100).default([]).describe('What is chosen for all questions of a flow that have no answer of their own'),
+  })
   .refine(({answers, rules}) => answers.length + rules.length > 0, 'Give answers or rules')
 
 type Given = z.output<typeof AnswersBody> & {person: string}

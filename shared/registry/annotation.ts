@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {drawnAs} from '../drawn.ts'
 
 const MODES = ['column', 'static', 'expression', 'search', 'skip'] as const
 const WHEN = ['pending', 'created', 'updated', 'exists', 'skipped', 'filtered', 'guarded', 'dryrun', 'error', 'blocked'] as const
@@ -8,43 +9,43 @@ const long = text(10_000).nullish()
 
 /** An array that is counted before it is looked into, so that a long one costs nothing. */
 export const listOf = <S extends z.ZodType>(item: S, {most, least = 0}: {most: number; least?: number}) =>
-  z.array(z.unknown()).min(least).max(most).pipe(z.array(item))
+  drawnAs(z.array(z.unknown()).min(least).max(most), z.array(item).min(least).max(most)).pipe(z.array(item))
 
 /** An API name as a CRM may have it. */
 export const ApiName = z.string().min(1).max(200)
 
 export const DefaultMapping = z.strictObject({
-  mode: z.enum(MODES).optional(),
-  source: long,
-  staticValue: long,
-  transform: long,
-  searchField: long,
-  searchMethod: long,
-  searchExpression: long,
-  skip: z.boolean().optional(),
+  mode: z.enum(MODES).optional().describe('Where the value comes from, as in a flow’s mapping'),
+  source: long.describe('The column it usually is in'),
+  staticValue: long.describe('With `static`: the value every row gets'),
+  transform: long.describe('A JavaScript expression that gives the value; with `column` it sees the cell as `value`'),
+  searchField: long.describe('With `search`: the field of the linked module that is searched'),
+  searchMethod: long.describe('With `search`: `equals`, or `word` for the CRM’s free-text search'),
+  searchExpression: long.describe('With `search`: a JavaScript expression that gives what is searched for'),
+  skip: z.boolean().optional().describe('The field is left alone'),
   patch: z
     .strictObject({
-      when: listOf(z.enum(WHEN), {most: WHEN.length}).optional(),
-      overwrite: z.enum(['always', 'if-absent']).optional(),
+      when: listOf(z.enum(WHEN), {most: WHEN.length}).optional().describe('Statuses of a row whose record is patched'),
+      overwrite: z.enum(['always', 'if-absent']).optional().describe('`if-absent`: only where the record has no value in the field'),
     })
-    .optional(),
+    .optional()
+    .describe('The field is written after all rows'),
 })
 
 export const annotationValues = {
-  description: text(10_000).optional(),
-  format: text(1000).optional(),
-  examples: listOf(text(1000), {most: 100}).optional(),
-  aliases: listOf(text(1000), {most: 100}).optional(),
-  /** Personal data: it never leaves the server as it is. */
-  pii: z.boolean().optional(),
-  derived: z.boolean().optional(),
-  excluded: z.boolean().optional(),
-  defaultMapping: DefaultMapping.optional(),
+  description: text(10_000).optional().describe('What the field is for, in the org’s words'),
+  format: text(1000).optional().describe('How its values are written'),
+  examples: listOf(text(1000), {most: 100}).optional().describe('Values it may have; never sent to a model'),
+  aliases: listOf(text(1000), {most: 100}).optional().describe('What else it is called, such as the names of columns'),
+  pii: z.boolean().optional().describe('Personal data: its values never leave the server as they are'),
+  derived: z.boolean().optional().describe('It is made from other fields, and no column belongs into it'),
+  excluded: z.boolean().optional().describe('Imports do not offer it, and nothing is proposed for it'),
+  defaultMapping: DefaultMapping.optional().describe('What a new import begins with'),
 }
 export type AnnotationValue = keyof typeof annotationValues
 
 /** What an org says about a field. Nothing is filled in: it is kept and answered as it was given. */
-export const Annotation = z.strictObject({apiName: ApiName, ...annotationValues})
+export const Annotation = z.strictObject({apiName: ApiName.describe('API name of the field it is about'), ...annotationValues})
 export type Annotation = z.output<typeof Annotation>
 
 export const mostAnnotations = 1000

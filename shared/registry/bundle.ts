@@ -36,9 +36,9 @@ const Templates = z
 
 /** What an org's configuration repository pushes. */
 export const Bundle = z.strictObject({
-  registry: RegistryDocument.optional(),
-  libraries: Libraries.optional(),
-  templates: Templates.optional(),
+  registry: RegistryDocument.optional().describe('The whole registry; left out, it stays as it is'),
+  libraries: Libraries.optional().describe('Libraries to publish, each the next version of its namespace; those not named stay'),
+  templates: Templates.optional().describe('Shared templates, by name: made anew or replaced; those not named stay'),
 })
 export type Bundle = z.output<typeof Bundle>
 

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {drawnAs} from '../drawn.ts'
 import {Annotation, ApiName, DefaultMapping, findRepeated, findTwice, type Issue, listOf, mostAnnotations} from './annotation.ts'
 import {Settings} from './settings.ts'
 
@@ -12,37 +13,44 @@ const names = listOf(ApiName, {most: 200})
 
 /** How rows find their records, where an import does not say. */
 const MatchDefaults = z.strictObject({
-  by: listOf(ApiName, {most: 5, least: 1}),
-  onOne: z.enum(['update', 'skip', 'create']).optional(),
-  onMany: z.enum(['ask', 'first', 'skip']).optional(),
+  by: listOf(ApiName, {most: 5, least: 1}).describe('API names of the fields that together find a row’s record'),
+  onOne: z
+    .enum(['update', 'skip', 'create'])
+    .optional()
+    .describe('One record is found: update it (usual), skip the row, or create another'),
+  onMany: z
+    .enum(['ask', 'first', 'skip'])
+    .optional()
+    .describe('Several are found: hold the row back and ask (usual), take the oldest, or skip the row'),
 })
 
 export const moduleValues = {
-  enabled: z.boolean(),
-  /** What one record is called; null: as the CRM calls it. */
-  singular: z.string().min(1).max(200).nullable(),
-  uniqueFields: names,
-  match: MatchDefaults.nullable(),
-  /** Fields that imports do not offer. */
-  exclusions: names,
-  /** Mappings a new import begins with. */
-  seedMappings: listOf(DefaultMapping.extend({field: ApiName}), {most: 500}),
+  enabled: z.boolean().describe('Imports may write it. The plan says how many may be enabled at a time'),
+  singular: z.string().min(1).max(200).nullable().describe('What one record is called; null: as the CRM calls it'),
+  uniqueFields: names.describe('API names of fields whose values no two records share'),
+  match: MatchDefaults.nullable().describe('How rows find their records where an import does not say; null: nothing is said'),
+  exclusions: names.describe('API names of fields that imports do not offer'),
+  seedMappings: listOf(DefaultMapping.extend({field: ApiName.describe('API name of the field')}), {most: 500}).describe(
+    'Mappings a new import begins with',
+  ),
 }
 
 /** Without a dot, since the history names a field as `key.field`; without a leading underscore, since it is a key of objects. */
 const Key = z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,99}$/, 'A letter, then letters, digits, _ and -, at most 100 in all')
 
 const Module = z.strictObject({
-  key: Key,
-  apiName: ApiName,
-  connectorId: z.string().min(1).max(100),
+  key: Key.describe('What the module is called in this document, whatever the CRM calls it'),
+  apiName: ApiName.describe('What the CRM calls it'),
+  connectorId: z.string().min(1).max(100).describe('The connection it is a module of'),
   ...moduleValues,
-  order: z.int().min(1).max(1_000_000),
+  order: z.int().min(1).max(1_000_000).describe('Its place among the others: records are made in this order, the lowest first'),
 })
 export type RegistryModule = z.output<typeof Module>
 export type ModuleValue = keyof typeof moduleValues
 
-const Pause = z.strictObject({paused: z.literal(true, 'Only connections on which writing is paused are named')})
+const Pause = z.strictObject({
+  paused: z.literal(true, 'Only connections on which writing is paused are named').describe('Always true'),
+})
 
 /**
  * Everything people say about an org's imports. `writing`: the connections on which writing is paused. `modules`: those somebody said
@@ -56,6 +64,21 @@ export type Registry = {
   modules: RegistryModule[]
   fields: Record<string, Annotation[]>
 }
+
+/** The document as it is drawn; it is looked at part by part (`findIssues`). */
+export const RegistryShape = z.strictObject({
+  version: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('The version it had when it was read; nothing is done with it: a condition goes into `If-Match`'),
+  settings: Settings.describe('The org’s settings'),
+  writing: z.record(z.string(), Pause).describe('By id: the connections on which writing is paused. The others are not named'),
+  modules: z.array(Module).max(mostModules).describe('Modules somebody said something about, in their order'),
+  fields: z
+    .record(z.string(), z.array(Annotation).min(1).max(mostAnnotations))
+    .describe('By a module’s key: what is said about its fields. A module without annotations is not named'),
+})
 
 /** Counted before it is looked into, as lists are. */
 const byName = z.record(z.string(), z.unknown()).refine(parts => Object.keys(parts).length <= mostModules, `At most ${mostModules} names`)
@@ -85,7 +108,7 @@ export const findIssues = (document: unknown): Issue[] => {
 }
 
 /** The same as a schema, for bodies that hold one. */
-export const RegistryDocument = z.unknown().transform((document, context): Registry => {
+export const RegistryDocument = drawnAs(z.unknown(), RegistryShape).transform((document, context): Registry => {
   const issues = findIssues(document)
   for (const {path, message} of issues) context.addIssue({code: 'custom', path, message})
   return issues.length === 0 ? (document as Registry) : z.NEVER

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {drawnAs} from '../drawn.ts'
 import {isZone} from '../expressions/zone-offset.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
@@ -20,15 +21,23 @@ const Timezone = z.string().max(100).refine(isZone, 'Name a time zone, such as E
 
 /** What expressions see as `context`. It comes from a JSON body, so whatever it holds is JSON. */
 const ExpressionContext = z
-  .record(z.string(), z.custom<z.core.util.JSONType>())
+  .record(z.string(), drawnAs(z.custom<z.core.util.JSONType>(), z.unknown()))
   .refine(context => JSON.stringify(context).length <= contextCharacters, `At most ${contextCharacters} characters of JSON`)
 
 /** The settings of an org that its registry carries. */
 export const Settings = z.strictObject({
-  dateFormat: DateFormat,
-  timezone: Timezone,
-  expressionContext: ExpressionContext,
-  aiSamplePolicy: z.enum(AI_SAMPLE_POLICIES),
+  dateFormat: DateFormat.describe(
+    'How dates are shown: day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between',
+  ),
+  timezone: Timezone.describe('A time zone of the IANA’s list, such as `Europe/Berlin`'),
+  expressionContext: ExpressionContext.describe(
+    `What expressions see as \`context\`: any JSON, at most ${contextCharacters} characters of it`,
+  ),
+  aiSamplePolicy: z
+    .enum(AI_SAMPLE_POLICIES)
+    .describe(
+      'What of the org’s rows may reach a model. `allow`: values that are not personal; `masked`: values of columns that neither are called nor look as people’s do; `deny`: nothing but the names of columns. Personal data leaves as shapes at most',
+    ),
 })
 export type Settings = z.output<typeof Settings>
 

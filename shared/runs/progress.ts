@@ -6,9 +6,14 @@ import {type Asker, assertMine, endOutside, isOutsideOver, lockStanding, renewOu
 import {limitStop} from './stop.ts'
 
 export const ProgressBody = z.strictObject({
-  rowsWritten: z.int().min(0).max(1_000_000_000).optional(),
-  done: z.boolean().default(false),
-  outcome: z.string().max(200).nullish(),
+  rowsWritten: z
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .optional()
+    .describe('Rows written so far, all together: meters a run that writes none of them through this service'),
+  done: z.boolean().default(false).describe('Whether the run is over. Said again it changes nothing'),
+  outcome: z.string().max(200).nullish().describe('What it came to, in words of your own'),
 })
 
 type Told = z.output<typeof ProgressBody> & {runId: string}

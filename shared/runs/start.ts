@@ -26,14 +26,22 @@ import {authorise} from './authorise.ts'
 import {freeImport} from './outside.ts'
 import {findRetried} from './retry.ts'
 
-/** What a run is asked for. `rows`: of every file, those with these numbers. `dryRun`: it writes nothing, and says what it would. */
+/** What a run is asked for. */
 export const StartBody = z
   .strictObject({
-    runId: z.string().optional(),
-    declaredRows: z.int().min(1).max(1_000_000_000).optional(),
-    retryOf: z.string().optional(),
-    dryRun: z.boolean().default(false),
-    rows: RowRange.optional(),
+    runId: z
+      .string()
+      .optional()
+      .describe('A run that `POST /entitlements/runs/authorise` let through. Without it one is authorised here. Not with `dryRun`'),
+    declaredRows: z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .optional()
+      .describe('So many rows it may write at most, where it is authorised here; every row of every flow where it is left out'),
+    retryOf: z.string().optional().describe('An ended run of this import that is carried on: what it has written is not written again'),
+    dryRun: z.boolean().default(false).describe('Whether it writes nothing, counts nothing, and says what it would do'),
+    rows: RowRange.optional().describe('Of every file, only the rows with these numbers'),
   })
   .refine(({dryRun, runId}) => !dryRun || runId === undefined, 'A dry run counts no rows, so none is authorised for it: leave runId out')
 

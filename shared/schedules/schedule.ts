@@ -14,24 +14,44 @@ import {preview} from './cron.ts'
 export type Asker = {org: string; person: string; rank: Role}
 
 const shown = {
-  name: z.string().trim().min(1).max(200),
-  cron: z.string().trim().max(200),
-  timezone: z.string().max(64),
-  /** Of each run; null: as many as the file has. */
-  declaredRows: z.int().min(1).max(1_000_000_000).nullish(),
-  /** Where the template names no connection. */
-  connectorId: z.string().max(64).nullish(),
-  /** What is done with a file or a CRM that is no longer as the template has it: nothing, or what still fits. */
-  onDrift: z.enum(['stop', 'warn']).default('stop'),
-  notify: Notify.nullish(),
-  enabled: z.boolean().optional(),
+  name: z.string().trim().min(1).max(200).describe('What people call it'),
+  cron: z
+    .string()
+    .trim()
+    .max(200)
+    .describe(
+      'When it fires: minute, hour, day of the month, month and day of the week, with one space between; at most every five minutes',
+    ),
+  timezone: z.string().max(64).describe('The time zone `cron` is read in, by its IANA name, such as `Europe/Berlin`'),
+  declaredRows: z
+    .int()
+    .min(1)
+    .max(1_000_000_000)
+    .nullish()
+    .describe('How many rows each run may write at most; null: as many as the file has'),
+  connectorId: z
+    .string()
+    .max(64)
+    .nullish()
+    .describe('The connection it runs on, where the template names none; left out, the only one there is'),
+  onDrift: z
+    .enum(['stop', 'warn'])
+    .default('stop')
+    .describe('What is done with a file or a CRM that is no longer as the template has it: nothing, or what still fits'),
+  notify: Notify.nullish().describe('Who is told of it, beside those who are told of everything in the org; null: nobody'),
+  enabled: z.boolean().optional().describe('Whether it fires by itself; left out, a new one does, and a replaced one as before'),
 }
 
-export const NewSchedule = z.strictObject({...shown, source: FileSource})
+export const NewSchedule = z.strictObject({...shown, source: FileSource.describe('Where the file is fetched from, with what lets one in')})
 export type NewSchedule = z.output<typeof NewSchedule>
 
 /** `source` without credentials keeps those there are. */
-export const ReplacedSchedule = z.strictObject({...shown, source: SourceChange})
+export const ReplacedSchedule = z.strictObject({
+  ...shown,
+  source: SourceChange.describe(
+    'Where the file is fetched from. A credential that is left out stays for the same place and user, null takes it away',
+  ),
+})
 export type ReplacedSchedule = z.output<typeof ReplacedSchedule>
 
 type Named = Asker & {template: string; id: string}

@@ -1,6 +1,6 @@
 import type {Readable} from 'node:stream'
-import type {Pool} from '../../sql/database.ts'
-import {findPlan} from '../../sql/plans.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {findPlan, type Limits} from '../../sql/plans.ts'
 import {insertSource, type Source} from '../../sql/sources.ts'
 import type {Config} from '../config.ts'
 import {findRoom} from '../entitlements/refusal.ts'
@@ -15,7 +15,16 @@ import {assertOpen, findImportSource, lockOpenImport} from './find.ts'
 import {readSource} from './read.ts'
 
 export type SourceTools = {db: Pool; storage: Storage; config: Config}
-type Added = {org: string; importId: string; name: string; label: string; reader?: ReaderOptions | undefined; body: Readable}
+type Added = {
+  org: string
+  importId: string
+  name: string
+  label: string
+  reader?: ReaderOptions | undefined
+  body: Readable
+  /** In the transaction that writes the row: what it throws leaves neither row nor object. */
+  onSource?: ((tx: Tx, source: Source) => Promise<void>) | undefined
+}
 
 /**
  * Streams a file into storage and reads it through on the way. The row is written last: a file that is refused, or an upload that
@@ -23,13 +32,13 @@ type Added = {org: string; importId: string; name: string; label: string; reader
  */
 export const addSource = async (
   {db, storage, config}: SourceTools,
-  {org, importId, name, label, reader: stated, body}: Added,
+  {org, importId, name, label, reader: stated, body, onSource}: Added,
 ): Promise<Source> => {
   await assertOpen(db, {org, importId})
   const {limits} = await findPlan(db, org)
   const id = newId('src')
   const fileKey = `${org}/${importId}/${id}`
-  const maxBytes = Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
+  const maxBytes = mostBytesOf(config, limits)
   const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...(stated && {reader: stated})}).catch(
     error => tellLift(db, org, error),
   )
@@ -37,7 +46,9 @@ export const addSource = async (
   try {
     return await db.transaction(async tx => {
       const locked = await lockOpenImport(tx, {org, importId})
-      return insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, reader, rows, evidence})
+      const source = await insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, reader, rows, evidence})
+      await onSource?.(tx, source)
+      return source
     })
   } catch (error) {
     await storage.remove(fileKey)
@@ -45,8 +56,11 @@ export const addSource = async (
   }
 }
 
+/** What a file of an org may have: by its plan, and by this deployment. */
+export const mostBytesOf = (config: Config, limits: Limits) => Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
+
 /** Where it is the plan that has no room for the file, with the plan that has. */
-const tellLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
+export const tellLift = async (db: Pool, org: string, error: unknown): Promise<never> => {
   if (!(error instanceof Refusal) || error.code !== 'FILE_TOO_LARGE') throw error
   const standing = await readStanding(db, org)
   const lift = await findRoom(db, standing, 'fileBytes', standing.plan.limits.fileBytes + 1)

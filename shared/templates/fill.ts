@@ -1,4 +1,5 @@
 import type {Readable} from 'node:stream'
+import type {Tx} from '../../sql/database.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listSources, type Source} from '../../sql/sources.ts'
 import {Refusal} from '../errors.ts'
@@ -12,7 +13,10 @@ import {type Bound, bindWhatFits, refuseUnfit} from './apply.ts'
 import {chooseSlot, type ImportSlot, refuseSlot, slotsOf} from './slots.ts'
 
 type OfImport = {org: string; importId: string}
-type File = {name: string; label?: string | undefined; reader?: ReaderOptions | undefined; body: Readable}
+type OnSource = (tx: Tx, source: Source, slot: string | null) => Promise<void>
+type File = {name: string; label?: string | undefined; reader?: ReaderOptions | undefined; body: Readable; onSource?: OnSource}
+/** One that was taken in already, for the slot that is named. */
+type Taken = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
 
 /** What came of a file for a slot: `state` of the import, the slots that wait, and what does not fit. */
@@ -26,7 +30,7 @@ export const takeFile = async (
   tools: SourceTools,
   place: OfImport,
   named: string | undefined,
-  file: File | Sheet,
+  file: File | Sheet | Taken,
 ): Promise<{source: Source; filled: Filled | null}> => {
   const slot = await findSlot(tools, place, named)
   const taken = await take(tools, place, file, slot)
@@ -75,15 +79,17 @@ const findSlot = async ({db}: SourceTools, {org, importId}: OfImport, named: str
   return chooseSlot(slotsOf(found), {named, sources: [...(await listSources(db, found.no))]})
 }
 
-const take = (tools: SourceTools, place: OfImport, file: File | Sheet, slot: ImportSlot | null): Promise<Source> => {
+const take = async (tools: SourceTools, place: OfImport, file: File | Sheet | Taken, slot: ImportSlot | null): Promise<Source> => {
+  if ('sourceId' in file) return (await findImportSource(tools.db, {...place, ...file})).source
   if ('fromSource' in file) return addSheet(tools, {...place, ...file, label: file.label ?? slot?.label})
-  const {name, label = slot?.label ?? name, reader, body} = file
+  const {name, label = slot?.label ?? name, reader, body, onSource} = file
   const stated = slot ? ({...slot.reader, ...reader} as ReaderOptions) : reader
-  return addSource(tools, {...place, name, label, reader: stated, body})
+  const told = onSource && ((tx: Tx, source: Source) => onSource(tx, source, slot?.slot ?? null))
+  return addSource(tools, {...place, name, label, reader: stated, body, onSource: told})
 }
 
 /** A file was read by the slot's options when it came in; another sheet of one was not. */
-const asTaken = (slot: ImportSlot, file: File | Sheet): ImportSlot =>
+const asTaken = (slot: ImportSlot, file: File | Sheet | Taken): ImportSlot =>
   ({...slot, reader: 'fromSource' in file ? {...slot.reader, sheet: file.sheet} : {}}) as ImportSlot
 
 type OfSource = OfImport & {sourceId: string}

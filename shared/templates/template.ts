@@ -22,12 +22,15 @@ const RuleSteps = Cleaning.refine(
 
 /** A file that an import is given, before there is one. `reader`: what is not sniffed. `columns`: the file's own, as they stand in it. */
 export const Slot = z.strictObject({
-  slot: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'Letters, digits, _ and -, at most 64'),
-  label: Label,
-  reader: ReaderOptions.default({}),
-  cleaning: RuleSteps.default([]),
-  choices: Choices.default({}),
-  columns: z.array(z.string().max(1000)).max(mostColumns),
+  slot: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'Letters, digits, _ and -, at most 64')
+    .describe('What flows call the file by'),
+  label: Label.describe('What people call it'),
+  reader: ReaderOptions.default({}).describe('How it is read; what is left out is sniffed from each file anew'),
+  cleaning: RuleSteps.default([]).describe('What is done to its rows before they are read, in order; no rows are struck by number'),
+  choices: Choices.default({}).describe('By column: what a person decided where its values leave it open'),
+  columns: z.array(z.string().max(1000)).max(mostColumns).describe('The file’s own columns, as they stand in it'),
 })
 export type Slot = z.output<typeof Slot>
 
@@ -37,20 +40,21 @@ export type Slot = z.output<typeof Slot>
  */
 export const Template = z
   .strictObject({
-    name: z.string().trim().min(1).max(200),
+    name: z.string().trim().min(1).max(200).describe('What people call it; shared templates of an org have names of their own'),
     description: z
       .string()
       .max(2_000)
       .nullish()
-      .transform(text => text ?? null),
-    /** The connection its imports are of; null: whichever they name. */
+      .transform(text => text ?? null)
+      .describe('What it is for'),
     connectorId: z
       .string()
       .max(100)
       .nullish()
-      .transform(id => id ?? null),
-    sources: z.array(Slot).min(1).max(20),
-    flows: Flows,
+      .transform(id => id ?? null)
+      .describe('The connection its imports are of; null: whichever they name'),
+    sources: z.array(Slot).min(1).max(20).describe('The files an import is given'),
+    flows: Flows.describe('What is done with them: the `sourceId` of a flow is the slot of one of the sources'),
   })
   .superRefine((template, context) => {
     for (const {path, message} of contradictions(template)) context.addIssue({code: 'custom', path, message})

@@ -19,21 +19,28 @@ const mostEntries = 1_000
 const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
 
 const Entry = z.strictObject({
-  rowKey: z.string().min(1).max(200),
-  rowNumber: z.int().min(1).max(1_000_000_000).optional(),
-  flowId: z.string().min(1).max(100).optional(),
-  module: z.string().min(1).max(200),
-  phase: z.enum(['write', 'match', 'lookup']).optional(),
-  target: z.string().max(200).optional(),
-  recordId: z.string().min(1).max(100).optional(),
-  outcome: z.enum(['failed', 'skipped', 'made_after_no_answer', 'would_ask', 'lookup']),
-  code: z.string().max(100).optional(),
-  message: z.string().max(1_000).optional(),
+  rowKey: z.string().min(1).max(200).describe('Your name of the row, the same whenever it is meant'),
+  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Where the row stands in its file, from 1'),
+  flowId: z.string().min(1).max(100).optional().describe('The flow the row is of, not the row'),
+  module: z.string().min(1).max(200).describe('API name of the module it would have been written to'),
+  phase: z.enum(['write', 'match', 'lookup']).optional().describe('What it is about; where it is left out, what the outcome usually is'),
+  target: z.string().max(200).optional().describe('API name of the field, where one is meant'),
+  recordId: z.string().min(1).max(100).optional().describe("The CRM's id of the record that was met or found"),
+  outcome: z
+    .enum(['failed', 'skipped', 'made_after_no_answer', 'would_ask', 'lookup'])
+    .describe(
+      '`failed`, `skipped`: nothing was sent of the row. `made_after_no_answer`: it may exist twice. `would_ask`: a person is to choose. `lookup`: what a search came to',
+    ),
+  code: z.string().max(100).optional().describe('Why, for programs'),
+  message: z.string().max(1_000).optional().describe('Why, for people'),
 })
 type Entry = z.output<typeof Entry>
 
 /** How many there may be is refused under a code of its own. */
-export const EntriesBody = z.strictObject({writeId: z.string().min(1).max(200).optional(), entries: z.array(Entry)})
+export const EntriesBody = z.strictObject({
+  writeId: z.string().min(1).max(200).optional().describe('Under this name they are logged once, however often they are sent'),
+  entries: z.array(Entry).describe('1 to 1,000 entries'),
+})
 type Asked = z.output<typeof EntriesBody> & {runId: string}
 
 export const assertEntries = ({entries}: z.output<typeof EntriesBody>) => {

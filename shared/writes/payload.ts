@@ -7,6 +7,7 @@ import {z} from 'zod'
 export const Payload = z
   .record(z.string(), z.unknown())
   .refine(isExact, 'A number of 9007199254740992 or more, either way, would not arrive as it was sent: send it as text')
+  .describe('By API name of a field, its value as the CRM takes it. Numbers of 2^53 or more go as text')
 
 function isExact(value: unknown): boolean {
   if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER

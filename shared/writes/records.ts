@@ -12,22 +12,25 @@ import {Payload} from './payload.ts'
 import {type Submission, submitWrite} from './submit.ts'
 
 const Item = z.strictObject({
-  rowKey: z.string().min(1).max(200),
-  rowNumber: z.int().min(1).max(1_000_000_000).optional(),
-  writeId: z.string().min(1).max(200).optional(),
+  rowKey: z.string().min(1).max(200).describe('Your name of the row, the same whenever it is meant: no row is counted twice'),
+  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Where the row stands in its file, from 1'),
+  writeId: z.string().min(1).max(200).optional().describe('Under this name it is written once in this run, however often it is sent'),
   payload: Payload,
 })
-const Target = Item.extend({recordId: z.string().min(1).max(100)})
+const Target = Item.extend({recordId: z.string().min(1).max(100).describe("The CRM's id of the record that is updated")})
 
 const bodyOf = <I extends typeof Item | typeof Target>(item: I) =>
   z.strictObject({
-    runId: z.string().min(1),
-    automations: z.boolean().default(false),
-    flowId: z.string().min(1).max(100).optional(),
-    items: z.array(item).superRefine((items, ctx) => {
-      for (const at of repeated(items.map(({writeId}) => writeId)))
-        ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
-    }),
+    runId: z.string().min(1).describe('The run they are written under'),
+    automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
+    flowId: z.string().min(1).max(100).optional().describe('The flow the rows are of'),
+    items: z
+      .array(item)
+      .superRefine((items, ctx) => {
+        for (const at of repeated(items.map(({writeId}) => writeId)))
+          ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
+      })
+      .describe('1 to 100 records'),
   })
 
 /** The bodies of requests to create and to update. How many items, and what comes twice, is refused under codes of its own. */

@@ -18,26 +18,33 @@ const parentsAtOnce = 10
 /** Columns only: with an id of its own a row would change another one, or take it away. */
 const Columns = Payload.refine(payload => !('id' in payload || '_delete' in payload), 'Columns of the subform: neither id nor _delete')
 
-const Row = z.strictObject({rowKey: z.string().min(1).max(200), rowNumber: z.int().min(1).max(1_000_000_000).optional(), payload: Columns})
+const Row = z.strictObject({
+  rowKey: z.string().min(1).max(200).describe('Your name of the row, the same whenever it is meant: no row is counted twice'),
+  rowNumber: z.int().min(1).max(1_000_000_000).optional().describe('Where the row stands in its file, from 1'),
+  payload: Columns,
+})
 
 const Parent = z.strictObject({
-  parentId: z.string().min(1).max(100),
-  writeId: z.string().min(1).max(200),
-  made: z.boolean().default(false),
-  rows: z.array(Row).min(1, 'A parent comes with at least one row'),
+  parentId: z.string().min(1).max(100).describe("The CRM's id of the record that holds the rows"),
+  writeId: z.string().min(1).max(200).describe('Under this name its rows are replaced once in this run, however often it is sent'),
+  made: z.boolean().default(false).describe('Whether this run made the parent, so that it holds no rows yet'),
+  rows: z.array(Row).min(1, 'A parent comes with at least one row').describe('All the rows it holds afterwards'),
 })
 
 /** The body of a request to replace rows. How many of them, and what comes twice, is refused under codes of its own. */
 export const RowsBody = z.strictObject({
-  runId: z.string().min(1),
-  field: z.string().min(1),
-  child: z.string().min(1),
-  automations: z.boolean().default(false),
-  flowId: z.string().min(1).max(100).optional(),
-  items: z.array(Parent).superRefine((items, ctx) => {
-    for (const at of repeated(items.map(({writeId}) => writeId)))
-      ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
-  }),
+  runId: z.string().min(1).describe('The run they are written under'),
+  field: z.string().min(1).describe("API name of the parent's field that holds the rows"),
+  child: z.string().min(1).describe("API name of the subform's own module"),
+  automations: z.boolean().default(false).describe("Whether the CRM's workflows, approvals and blueprints run"),
+  flowId: z.string().min(1).max(100).optional().describe('The flow the rows are of'),
+  items: z
+    .array(Parent)
+    .superRefine((items, ctx) => {
+      for (const at of repeated(items.map(({writeId}) => writeId)))
+        ctx.addIssue({code: 'custom', path: [at, 'writeId'], message: 'Another item of this request has this writeId'})
+    })
+    .describe('1 to 10 parents, with at most 2,000 rows together'),
 })
 export type RowsBody = z.output<typeof RowsBody>
 

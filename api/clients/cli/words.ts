@@ -1,0 +1,41 @@
+const number = new Intl.NumberFormat('en-US', {maximumFractionDigits: 0})
+
+/** `1,234,567` */
+export const count = (value: number) => number.format(value)
+
+export const plural = (many: number, one: string, more = `${one}s`) => `${count(many)} ${many === 1 ? one : more}`
+
+const SIZES = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** `4.2 MB`, by thousands. */
+export const size = (bytes: number) => {
+  const step = bytes < 1000 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** step
+  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[step]}`
+}
+
+/** `0:07`, `12:30`, `2:05:00` */
+export const duration = (seconds: number) => {
+  const whole = Math.max(0, Math.round(seconds))
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60]
+  const two = (part: number) => String(part).padStart(2, '0')
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
+}
+
+/** `2026-11-20 18:04` by this machine's clock; a dash for never. */
+export const moment = (iso: string | null | undefined) => {
+  if (!iso) return '-'
+  const at = new Date(iso)
+  const two = (part: number) => String(part).padStart(2, '0')
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
+}
+
+/**
+ * What others wrote, made safe for a terminal: no control characters, no escape sequences, nothing that turns the direction of a line. Of
+ * several lines one.
+ */
+export const clean = (text: unknown) =>
+  String(text ?? '')
+    .replaceAll(/\s+/g, ' ')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is those that are taken out
+    .replaceAll(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')

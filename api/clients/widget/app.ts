@@ -1,0 +1,40 @@
+import type {ComponentType} from 'preact'
+import {useEffect, useState} from 'preact/hooks'
+import {html} from './html.ts'
+import {findPage, type PageProps} from './pages.ts'
+import {Shell} from './shell.ts'
+import {NoOrg, SignIn} from './sign-in.ts'
+import {useLoad} from './state/load.ts'
+import {place} from './state/place.ts'
+import {me, readMe, signOut} from './state/session.ts'
+import {Notice, Problem, Toasts} from './ui/notice.ts'
+
+/** Who is here decides what is shown: the sign-in, what to do without an org, or the page of this address. */
+export const App = () => {
+  const known = me.value
+  const [error, setError] = useState<unknown>(null)
+  const readAgain = () => {
+    setError(null)
+    readMe().catch(setError)
+  }
+  useEffect(() => {
+    if (me.value === undefined) readAgain()
+  }, [])
+  return html`
+    <${Toasts} />
+    ${known === undefined && (error ? html`<main class="alone"><${Problem} error=${error} again=${readAgain} /></main>` : html`<p class="loading" role="status">Loading …</p>`)}
+    ${known === null && html`<${SignIn} />`}
+    ${known && !known.org && html`<${NoOrg} onLeave=${() => signOut()} />`}
+    ${known?.org && html`<${Shell}><${Here} key=${known.org.id} /><//>`}
+  `
+}
+
+/** The page of this address, its code loaded when it is first gone to. */
+const Here = () => {
+  const {path} = place.value
+  const found = findPage(path)
+  const {data: Shown, error, again} = useLoad<ComponentType<PageProps> | null>(async () => (found ? found.load() : null), [found?.pattern])
+  if (error) return html`<${Problem} error=${error} again=${again} title="This page could not be loaded" />`
+  if (!found) return html`<${Notice} kind="warning" title="There is no such page"><a href="#/">Go to the imports</a><//>`
+  return Shown ? html`<${Shown} key=${found.pattern} params=${found.params} />` : html`<p class="loading" role="status">Loading …</p>`
+}

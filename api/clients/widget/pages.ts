@@ -1,0 +1,28 @@
+import type {ComponentType} from 'preact'
+
+export type Params = Record<string, string>
+export type PageProps = {params: Params}
+type Load = () => Promise<ComponentType<PageProps>>
+
+/** Every page by its address after `#/`; parts with a colon are handed to it. The first that fits is shown. */
+const pages: Record<string, Load> = {
+  '': async () => (await import('./home.ts')).Home,
+}
+
+export const findPage = (path: string[]): {pattern: string; params: Params; load: Load} | null => {
+  for (const [pattern, load] of Object.entries(pages)) {
+    const params = match(pattern.split('/').filter(Boolean), path)
+    if (params) return {pattern, params, load}
+  }
+  return null
+}
+
+const match = (parts: string[], path: string[]): Params | null => {
+  if (parts.length !== path.length) return null
+  const params: Params = {}
+  for (const [index, part] of parts.entries()) {
+    if (part.startsWith(':')) params[part.slice(1)] = path[index]!
+    else if (part !== path[index]) return null
+  }
+  return params
+}

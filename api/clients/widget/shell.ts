@@ -1,0 +1,60 @@
+import {html, type Markup} from './html.ts'
+import {place, to} from './state/place.ts'
+import {isAtLeast, me, signOut} from './state/session.ts'
+import {applyTheme, type Theme, theme} from './state/theme.ts'
+import {Button} from './ui/button.ts'
+import {Select} from './ui/field.ts'
+import {Notice} from './ui/notice.ts'
+
+const sections = [
+  {key: 'imports', label: 'Imports'},
+  {key: 'templates', label: 'Templates'},
+  {key: 'connections', label: 'Connections'},
+  {key: 'settings', label: 'Settings'},
+]
+
+/** What stands around every page: where one may go, who is signed in, and how it looks. */
+export const Shell = ({children}: {children?: Markup}) => html`
+  <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+  <header class="top">
+    <a class="brand" href="#/imports">Lading</a>
+    <nav aria-label="Sections">
+      <ul>
+        ${sections.map(({key, label}) => html`<li><a href=${to(key)} aria-current=${place.value.path[0] === key ? 'page' : undefined}>${label}</a></li>`)}
+      </ul>
+    </nav>
+    <${Account} />
+  </header>
+  <main id="main" tabindex="-1">
+    ${me.value?.staffView && html`<${Notice} kind="warning">You are looking at this organisation as staff${me.value.staffView.write ? '' : ', and can change nothing'}.<//>`}
+    ${children}
+  </main>
+`
+
+const skip = (event: Event) => {
+  event.preventDefault()
+  document.getElementById('main')!.focus()
+}
+
+const Account = () => html`
+  <details class="account" onFocusOut=${closeOutside}>
+    <summary>${me.value!.user.name || me.value!.user.email}</summary>
+    <div class="menu">
+      <p><strong>${me.value!.org!.name}</strong><br />${me.value!.user.email}<br />${me.value!.role}</p>
+      <${Select}
+        label="Appearance"
+        value=${theme.value}
+        onChange=${(value: string) => applyTheme(value as Theme)}
+        options=${[{value: 'system', label: 'As the system'}, {value: 'light', label: 'Light'}, {value: 'dark', label: 'Dark'}]}
+      />
+      <p><a href="/reference">API reference</a></p>
+      ${isAtLeast('admin') && html`<p><a href=${to('settings', 'members')}>Members</a></p>`}
+      <${Button} onClick=${() => signOut()}>Sign out<//>
+    </div>
+  </details>
+`
+
+const closeOutside = (event: FocusEvent) => {
+  const details = event.currentTarget as HTMLDetailsElement
+  if (!details.contains(event.relatedTarget as Node | null) && event.relatedTarget !== null) details.open = false
+}

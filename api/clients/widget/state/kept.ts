@@ -1,0 +1,27 @@
+import {useEffect, useState} from 'preact/hooks'
+
+const prefix = 'lading.kept.'
+
+/** Like `useState`, and still there after a reload of this tab. `key` names what it is about, ids included. */
+export const useKept = <T>(key: string, initial: T): [T, (next: T | ((before: T) => T)) => void, () => void] => {
+  const [value, setValue] = useState<T>(() => readKept(key) ?? initial)
+  useEffect(() => sessionStorage.setItem(prefix + key, JSON.stringify(value)), [key, value])
+  const forget = () => {
+    setValue(initial)
+    sessionStorage.removeItem(prefix + key)
+  }
+  return [value, setValue as (next: T | ((before: T) => T)) => void, forget]
+}
+
+/** Everything kept goes with the session it was kept in. */
+export const forgetKept = (): void => {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(prefix)) sessionStorage.removeItem(key)
+}
+
+const readKept = (key: string) => {
+  try {
+    return JSON.parse(sessionStorage.getItem(prefix + key) ?? 'null')
+  } catch {
+    return null
+  }
+}

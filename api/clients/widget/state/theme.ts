@@ -1,0 +1,16 @@
+import {signal} from '@preact/signals'
+
+export type Theme = 'system' | 'light' | 'dark'
+const key = 'lading.theme'
+const themes: Theme[] = ['system', 'light', 'dark']
+
+const readTheme = (): Theme => themes.find(known => known === localStorage.getItem(key)) ?? 'system'
+
+export const theme = signal<Theme>(readTheme())
+
+/** What the page looks like follows the system until a person says otherwise; kept for this browser. */
+export const applyTheme = (wanted: Theme = theme.value): void => {
+  theme.value = wanted
+  localStorage.setItem(key, wanted)
+  document.documentElement.dataset.theme = wanted
+}

@@ -1,0 +1,38 @@
+import {html, type Markup} from '../html.ts'
+
+type ButtonProps = {
+  children?: Markup
+  onClick?: (event: MouseEvent) => unknown
+  kind?: 'plain' | 'main' | 'danger' | 'quiet'
+  type?: 'button' | 'submit'
+  isBusy?: boolean
+  disabled?: boolean
+  label?: string
+  class?: string
+  [attribute: string]: unknown
+}
+
+/** A busy button says so, keeps its place and its focus, and does nothing. `label` is for one that shows a sign only. */
+export const Button = ({
+  children,
+  kind = 'plain',
+  type = 'button',
+  isBusy = false,
+  disabled = false,
+  label,
+  onClick,
+  ...rest
+}: ButtonProps) => html`
+  <button
+    ...${rest}
+    type=${type}
+    class=${`button ${kind} ${rest.class ?? ''}`}
+    aria-label=${label}
+    aria-busy=${isBusy ? 'true' : undefined}
+    aria-disabled=${isBusy ? 'true' : undefined}
+    disabled=${disabled}
+    onClick=${isBusy ? (event: MouseEvent) => event.preventDefault() : onClick}
+  >
+    ${isBusy && html`<span class="spinner" aria-hidden="true"></span>`}${children}
+  </button>
+`

@@ -1,0 +1,37 @@
+const language = navigator.language
+
+const whole = new Intl.NumberFormat(language, {maximumFractionDigits: 0})
+const moment = new Intl.DateTimeFormat(language, {dateStyle: 'medium', timeStyle: 'short'})
+const day = new Intl.DateTimeFormat(language, {dateStyle: 'medium'})
+
+export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : whole.format(value))
+
+/** `plural(3, 'row')`: "3 rows". */
+export const plural = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`
+
+export const percent = (part: number): string => new Intl.NumberFormat(language, {style: 'percent', maximumFractionDigits: 0}).format(part)
+
+/** From ISO 8601 to the person's own clock and language. */
+export const at = (iso: string | null | undefined): string => (iso ? moment.format(new Date(iso)) : '–')
+export const onDay = (iso: string | null | undefined): string => (iso ? day.format(new Date(iso)) : '–')
+
+export const bytes = (value: number): string => {
+  const step = Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10))
+  const shown = value / 1024 ** step
+  return `${new Intl.NumberFormat(language, {maximumFractionDigits: step === 0 || shown >= 100 ? 0 : 1}).format(shown)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][step]}`
+}
+
+/** "45 s", "3 min 20 s", "2 h 5 min". */
+export const duration = (ms: number): string => {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min${seconds % 60 ? ` ${seconds % 60} s` : ''}`
+  return `${Math.floor(minutes / 60)} h${minutes % 60 ? ` ${minutes % 60} min` : ''}`
+}
+
+/** An amount in the currency's smallest unit, as the API has money. */
+export const money = (amount: number, currency: string): string => {
+  const format = new Intl.NumberFormat(language, {style: 'currency', currency})
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
+}

@@ -1,0 +1,70 @@
+import {signal} from '@preact/signals'
+import {ApiError, Unreachable} from '../../http.ts'
+import {html, type Markup} from '../html.ts'
+import {duration} from './format.ts'
+
+type Kind = 'info' | 'good' | 'warning' | 'bad'
+
+/** A box that says something about what stands below it. */
+export const Notice = ({
+  kind = 'info',
+  title,
+  children,
+  actions,
+}: {
+  kind?: Kind
+  title?: Markup
+  children?: Markup
+  actions?: Markup
+}) => html`
+  <div class=${`notice ${kind}`} role=${kind === 'bad' ? 'alert' : undefined}>
+    <div class="grow">
+      ${title && html`<strong>${title}</strong>`}
+      ${children && html`<div>${children}</div>`}
+    </div>
+    ${actions && html`<div class="actions">${actions}</div>`}
+  </div>
+`
+
+/** What went wrong, in the server's words, with its code, and when to try again. Nothing where `error` is null. */
+export const Problem = ({error, again, title}: {error: unknown; again?: () => void; title?: string}) => {
+  if (!error) return null
+  const {message, code, wait, issues} = describe(error)
+  const actions = again && html`<button type="button" class="button" onClick=${again}>Try again</button>`
+  return html`
+    <${Notice} kind="bad" title=${title ?? null} actions=${actions}>
+      <p>${message}${wait}${code && html` <code class="code">${code}</code>`}</p>
+      ${issues.length > 0 && html`<ul>${issues.map(issue => html`<li>${issue}</li>`)}</ul>`}
+    <//>
+  `
+}
+
+const describe = (error: unknown): {message: string; code: string | null; wait: string; issues: string[]} => {
+  if (error instanceof ApiError) {
+    const wait = error.retryAfterMs === null ? '' : `. Try again in ${duration(error.retryAfterMs)}.`
+    const issues = Array.isArray(error.body?.issues) ? error.body.issues.slice(0, 10).map(sayIssue) : []
+    return {message: error.message, code: error.code, wait, issues}
+  }
+  if (error instanceof Unreachable) return {message: `${error.message}. Check your connection.`, code: null, wait: '', issues: []}
+  return {message: error instanceof Error ? error.message : String(error), code: null, wait: '', issues: []}
+}
+
+const sayIssue = ({path = [], message}: {path?: (string | number)[]; message: string}) =>
+  path.length ? `${path.join(' › ')}: ${message}` : message
+
+const toasts = signal<{id: number; text: string}[]>([])
+const shownMs = 6000
+let last = 0
+
+/** A short word that something was done, shown for some seconds and read out. */
+export const say = (text: string): void => {
+  const id = ++last
+  toasts.value = [...toasts.value.slice(-2), {id, text}]
+  setTimeout(() => {
+    toasts.value = toasts.value.filter(toast => toast.id !== id)
+  }, shownMs)
+}
+
+export const Toasts = () => html`
+  <div class="toasts" role="status" aria-live="polite">${toasts.value.map(({id, text}) => html`<p key=${id} class="toast">${text}</p>`)}</div>
+`

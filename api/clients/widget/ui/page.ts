@@ -1,0 +1,44 @@
+import {useEffect, useRef} from 'preact/hooks'
+import {html, type Markup} from '../html.ts'
+import type {Loaded} from '../state/load.ts'
+import {place} from '../state/place.ts'
+import {Problem} from './notice.ts'
+
+type PageProps = {title: string; trail?: {label: string; href: string}[]; lead?: Markup; actions?: Markup; children?: Markup}
+
+/** One page: its name in the window's title, and the focus on its heading when the person comes from another, so that a reader says where they are. */
+export const Page = ({title, trail = [], lead, actions, children}: PageProps) => {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const path = place.value.path.join('/')
+  useEffect(() => {
+    document.title = `${title} · Lading`
+  }, [title])
+  useEffect(() => {
+    if (hasMoved(path)) heading.current?.focus()
+  }, [path])
+  return html`
+    <header class="page-head">
+      ${trail.length > 0 && html`<nav aria-label="Breadcrumbs"><ol class="trail">${trail.map(({label, href}) => html`<li><a href=${href}>${label}</a></li>`)}</ol></nav>`}
+      <div class="page-title">
+        <h1 ref=${heading} tabindex="-1">${title}</h1>
+        ${actions && html`<div class="actions">${actions}</div>`}
+      </div>
+      ${lead && html`<div class="lead">${lead}</div>`}
+    </header>
+    ${children}
+  `
+}
+
+let before: string | null = null
+const hasMoved = (path: string) => {
+  const moved = before !== null && before !== path
+  before = path
+  return moved
+}
+
+/** What was loaded, or that it is being loaded, or why it was not. What was there before stays while it is loaded anew. */
+export const Shown = <T>({of, children}: {of: Loaded<T>; children: (data: T) => Markup}) => {
+  if (of.error) return html`<${Problem} error=${of.error} again=${of.again} />`
+  if (of.data === undefined) return html`<p class="loading" role="status"><span class="spinner" aria-hidden="true"></span> Loading …</p>`
+  return children(of.data)
+}

@@ -1,0 +1,40 @@
+import {html, type Markup} from '../html.ts'
+
+export type Column<T> = {
+  head: Markup
+  cell: (row: T) => Markup
+  /** Numbers stand to the right, in figures of one width. */
+  isNumber?: boolean
+  /** The row's own name: read out before its other cells. */
+  isName?: boolean
+  /** For a head that is a sign or empty: what it says on a phone, where each cell stands under its head. */
+  label?: string
+}
+
+type TableProps<T> = {caption: string; columns: Column<T>[]; rows: T[]; keyOf: (row: T) => string; empty?: Markup; isWide?: boolean}
+
+/** On a phone each row is a card of its own. `isWide` keeps it a table there too, which is moved sideways: for cells of a file. */
+export const Table = <T>({caption, columns, rows, keyOf, empty, isWide = false}: TableProps<T>) => {
+  if (rows.length === 0 && empty) return html`<div class="empty">${empty}</div>`
+  return html`
+    <div class="table-frame" tabindex=${isWide ? '0' : undefined} role=${isWide ? 'region' : undefined} aria-label=${isWide ? caption : undefined}>
+      <table class=${isWide ? 'wide' : 'cards'}>
+        <caption class="unseen">${caption}</caption>
+        <thead>
+          <tr>${columns.map(({head, isNumber, label}) => html`<th scope="col" class=${isNumber ? 'number' : ''}>${head || html`<span class="unseen">${label}</span>`}</th>`)}</tr>
+        </thead>
+        <tbody>
+          ${rows.map(row => html`<tr key=${keyOf(row)}>${columns.map(column => cellOf(column, row))}</tr>`)}
+        </tbody>
+      </table>
+    </div>
+  `
+}
+
+const cellOf = <T>({cell, head, label, isNumber, isName}: Column<T>, row: T) => {
+  const name = label ?? (typeof head === 'string' ? head : '')
+  const shape = isNumber ? 'number' : ''
+  return isName
+    ? html`<th scope="row" class=${shape} data-label=${name}>${cell(row)}</th>`
+    : html`<td class=${shape} data-label=${name}>${cell(row)}</td>`
+}

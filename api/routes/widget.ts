@@ -1,0 +1,55 @@
+import {z} from 'zod'
+import type {Config} from '../../shared/config.ts'
+import {Refusal} from '../../shared/errors.ts'
+import {reply} from '../reply.ts'
+import {route} from '../route.ts'
+import {buildWidget, type WidgetBuild} from '../widget-files.ts'
+import {widgetPage} from '../widget-page.ts'
+
+let built: Promise<WidgetBuild> | undefined
+
+/** In production the files are read once; elsewhere whoever opens the page is given them as they are now. */
+const readBuild = ({NODE_ENV}: Config, isNewPage: boolean): Promise<WidgetBuild> => {
+  if (!built || (isNewPage && NODE_ENV !== 'production')) {
+    built = buildWidget()
+    built.catch(() => (built = undefined))
+  }
+  return built
+}
+
+export default [
+  route({
+    method: 'get',
+    path: '/',
+    access: {public: true},
+    summary: 'Show the widget',
+    answers: {200: {type: 'text/html', what: 'The page of the widget'}},
+    handle: async ({config}) => widgetPage(config, await readBuild(config, true)),
+  }),
+
+  route({
+    method: 'get',
+    path: '/clients/:build/*file',
+    access: {public: true},
+    summary: 'Read a file of the widget',
+    params: z.object({
+      build: z.string().describe('The build the page was made of. Files of another build are answered as they are now, and not to be kept'),
+      file: z.string().describe('The path of the file'),
+    }),
+    answers: {200: {type: 'text/javascript', what: 'A script, a style sheet or a picture'}},
+    refusals: ['NOT_FOUND'],
+    async handle({config, params, request}) {
+      const build = await readBuild(config, false)
+      const file = build.files.get(params.file)
+      if (!file) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
+      const isZipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+      const headers = {
+        'content-type': `${file.type}; charset=utf-8`,
+        'cache-control': params.build === build.name ? 'public, max-age=31536000, immutable' : 'no-store',
+        vary: 'Accept-Encoding, Origin',
+        ...(isZipped && {'content-encoding': 'gzip'}),
+      }
+      return reply({headers, body: isZipped ? file.zipped : file.body})
+    },
+  }),
+]

@@ -1,0 +1,23 @@
+import type {Db} from '../../sql/database.ts'
+import {findImport, type Import} from '../../sql/imports.ts'
+import {findUpload, type Upload} from '../../sql/uploads.ts'
+import {Refusal} from '../errors.ts'
+
+export type OfUpload = {org: string; importId: string; uploadId: string}
+
+/** The import a file can still be sent to, whoever is at work with it. */
+export const findImportForUploads = async (db: Db, {org, importId}: Omit<OfUpload, 'uploadId'>): Promise<Import> => {
+  const found = await findImport(db, {org, id: importId})
+  if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
+  if (found.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired and its files are gone: make a new one')
+  return found
+}
+
+export const findImportUpload = async (db: Db, {uploadId, ...place}: OfUpload): Promise<Upload> => {
+  const {no: importNo} = await findImportForUploads(db, place)
+  return (await findUpload(db, {importNo, id: uploadId})) ?? refuseGone()
+}
+
+export const refuseGone = (): never => {
+  throw new Refusal('UPLOAD_NOT_FOUND', 'No such upload: one of which nothing comes for a day is removed. Begin a new one')
+}

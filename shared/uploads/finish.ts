@@ -1,0 +1,87 @@
+import {Readable} from 'node:stream'
+import type {Db, Tx} from '../../sql/database.ts'
+import type {Source} from '../../sql/sources.ts'
+import {listParts, finishUpload as markFinished, prolongUpload, settleUpload, type Upload} from '../../sql/uploads.ts'
+import {Refusal} from '../errors.ts'
+import type {ReaderOptions} from '../imports/reader.ts'
+import type {SourceTools} from '../sources/add.ts'
+import {findImportSource} from '../sources/find.ts'
+import {type Filled, takeFile} from '../templates/fill.ts'
+import {findImportUpload, type OfUpload} from './find.ts'
+
+const partsPerLook = 100
+
+type Finished = {source: Source; filled: Filled | null}
+
+/**
+ * Takes the file in as if it had come in one piece. Whoever finishes it again is answered the same: of several at once one makes the source,
+ * and one that dies between source and slot is followed by the next who asks.
+ */
+export const finishUpload = async (tools: SourceTools, place: OfUpload): Promise<Finished> => {
+  const {db} = tools
+  const upload = await findImportUpload(db, place)
+  if (upload.kept < upload.bytes) throw incomplete(upload)
+  if (upload.settled) return answerAgain(db, place, upload)
+  await prolongUpload(db, upload.no)
+  const taken = await take(tools, place, upload).catch(async error => {
+    const wasFirst = upload.sourceId !== null || (await findImportUpload(db, place)).sourceId === null
+    if (wasFirst) throw error
+    return null
+  })
+  // Another was quicker.
+  if (!taken) return finishUpload(tools, place)
+  await settleUpload(db, {no: upload.no, filled: taken.filled})
+  return taken
+}
+
+const incomplete = ({kept, bytes}: Upload) =>
+  new Refusal('UPLOAD_INCOMPLETE', `${kept} of ${bytes} bytes are kept: send the rest from offset ${kept} on`, {offset: kept, size: bytes})
+
+const answerAgain = async (db: Db, {org, importId}: OfUpload, {sourceId, filled}: Upload): Promise<Finished> => {
+  const {source} = await findImportSource(db, {org, importId, sourceId: sourceId!})
+  return {source, filled: filled as Filled | null}
+}
+
+const take = async (tools: SourceTools, {org, importId}: OfUpload, upload: Upload): Promise<Finished> => {
+  const {no, name, label, reader, slot, sourceId} = upload
+  const place = {org, importId}
+  if (sourceId !== null) return takeFile(tools, place, slot ?? undefined, {sourceId})
+  const parts = openParts(tools, upload)
+  const onSource = async (tx: Tx, {id: sourceId}: Source, slot: string | null) => {
+    if (!(await markFinished(tx, {no, sourceId, slot}))) throw new Error('The upload was finished or removed by another request')
+  }
+  const stated = {label: label ?? undefined, reader: (reader ?? undefined) as ReaderOptions | undefined}
+  return takeFile(tools, place, slot ?? undefined, {name, ...stated, body: parts.body, onSource}).catch(error => {
+    throw parts.failure ?? error
+  })
+}
+
+/** The parts as one stream, one of them open at a time. `failure`: what the storage said, which is no fault of the file. */
+const openParts = (tools: SourceTools, upload: Upload) => {
+  const opened: {body: Readable; failure: unknown} = {body: Readable.from(read(), {objectMode: false}), failure: undefined}
+  async function* read() {
+    try {
+      yield* readParts(tools, upload)
+    } catch (error) {
+      opened.failure = error
+      throw error
+    }
+  }
+  return opened
+}
+
+async function* readParts({db, storage}: SourceTools, {no: uploadNo, bytes}: Upload): AsyncGenerator<Uint8Array> {
+  let at = 0
+  while (at < bytes) {
+    const parts = await listParts(db, {uploadNo, from: at, limit: partsPerLook})
+    if (parts.length === 0) throw new Error(`The parts of an upload end at ${at} of ${bytes} bytes`)
+    for (const part of parts) {
+      if (part.at !== at) throw new Error(`The parts of an upload have a gap at ${at}`)
+      for await (const chunk of await storage.read(part.key)) {
+        at += chunk.length
+        yield chunk
+      }
+      if (at !== part.at + part.bytes) throw new Error(`A part of ${part.bytes} bytes has ${at - part.at} in storage`)
+    }
+  }
+}

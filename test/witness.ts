@@ -1,0 +1,90 @@
+import type {Context, Middleware} from 'koa'
+import {z} from 'zod'
+import {routes} from '../api/app.ts'
+import {isBackoffice} from '../api/backoffice.ts'
+import {type Possible, refusalsOf, refusalsOfNoRoute} from '../api/reference/refusals.ts'
+import type {AnswerShape, Route} from '../api/route.ts'
+import {codes} from '../shared/errors.ts'
+
+/**
+ * Looks at every answer of an API and holds it against what its route declares: the status, the media type, the JSON, or the code of the
+ * refusal. What does not fit is kept for the end, each once, and changes nothing of the answer.
+ */
+export const openWitness = () => {
+  const wrong = new Set<string>()
+  const look: Middleware = async (ctx, next) => {
+    await next()
+    for (const problem of problemsOf(ctx)) wrong.add(`${ctx.method} ${ctx.state.route ?? ctx.path} ${ctx.status}: ${problem}`)
+  }
+  return {look, wrong: () => [...wrong]}
+}
+
+const Envelope = z.looseObject({error: z.string().min(1), code: z.enum(codes)})
+
+const problemsOf = (ctx: Context): string[] => {
+  if (ctx.state.route === undefined) return problemsOfNoRoute(ctx)
+  const found = declared(ctx.method, ctx.state.route)
+  if (!found) return [`the table has no ${ctx.method} ${ctx.state.route}`]
+  const {route, refusals} = found
+  // A HEAD is a GET without the body; where it is refused, that is for the method alone.
+  if (route.answers === undefined || ctx.method === 'HEAD') return []
+  const shapes = [route.answers[ctx.status] ?? []].flat() as AnswerShape[]
+  const misfits = shapes.map(shape => misfitsOf(ctx, shape))
+  if (misfits.some(issues => issues.length === 0)) return []
+  if (ctx.status >= 400) {
+    const refused = problemsOfRefusal(ctx, refusals)
+    return refused.length ? [...misfits.flat(), ...refused] : []
+  }
+  return misfits.length ? misfits.flat() : [`this status is not declared, and was answered with ${textOf(ctx).slice(0, 200)}`]
+}
+
+const known = new Map<string, {route: Route; refusals: Possible[]}>()
+
+const declared = (method: string, path: string) => {
+  if (known.size === 0) for (const route of routes) known.set(`${route.method} ${route.path}`, {route, refusals: refusalsOf(route)})
+  return known.get(`${method === 'HEAD' ? 'get' : method.toLowerCase()} ${path}`)
+}
+
+/** Refused before any route was found, or nothing was: a preflight is answered there too. */
+const problemsOfNoRoute = (ctx: Context): string[] => {
+  if (ctx.status === 204 || isBackoffice(ctx.path)) return []
+  return problemsOfRefusal(
+    ctx,
+    refusalsOfNoRoute.map(code => ({code, status: ctx.status})),
+  )
+}
+
+const problemsOfRefusal = (ctx: Context, possible: Possible[]): string[] => {
+  const envelope = Envelope.safeParse(jsonOf(ctx))
+  if (envelope.error) return [`no envelope of a refusal: ${textOf(ctx).slice(0, 200)}`]
+  const {code} = envelope.data
+  return possible.some(one => one.code === code && one.status === ctx.status) ? [] : [`${code} is not among its refusals`]
+}
+
+const misfitsOf = (ctx: Context, shape: AnswerShape): string[] => {
+  const {type, schema} = 'what' in shape ? shape : {type: 'application/json', schema: shape}
+  const given = mediaTypeOf(ctx)
+  if (given !== type) return [`it was answered as ${given}, and ${type} is declared`]
+  const parsed = schema?.safeParse(jsonOf(ctx))
+  return (parsed?.error?.issues ?? []).map(issue => `at ${issue.path.join('.') || 'the top'}: ${wordsOf(issue)}`)
+}
+
+const wordsOf = (issue: z.core.$ZodIssue): string =>
+  issue.code === 'invalid_union'
+    ? `${issue.message} (${issue.errors.map(one => one.map(({path, message}) => `${path.join('.')} ${message}`).join(', ')).join(' | ')})`
+    : issue.message
+
+const mediaTypeOf = ({response}: Context): string | null => {
+  const type = response.get('content-type').split(';')[0]!.trim()
+  return type === '' ? null : type
+}
+
+const textOf = ({body}: Context): string => (typeof body === 'string' || Buffer.isBuffer(body) ? String(body) : '')
+
+const jsonOf = (ctx: Context): unknown => {
+  try {
+    return JSON.parse(textOf(ctx))
+  } catch {
+    return undefined
+  }
+}
