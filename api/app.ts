@@ -22,6 +22,7 @@ import billingTopup from './routes/billing-topup.ts'
 import billingWebhook from './routes/billing-webhook.ts'
 import changes from './routes/changes.ts'
 import checks from './routes/checks.ts'
+import cliLogin from './routes/cli-login.ts'
 import connection from './routes/connection.ts'
 import connectors from './routes/connectors.ts'
 import conversations from './routes/conversations.ts'
@@ -49,7 +50,9 @@ import records from './routes/records.ts'
 import registry from './routes/registry.ts'
 import rows from './routes/rows.ts'
 import runEvents from './routes/run-events.ts'
+import runHistory from './routes/run-history.ts'
 import runRecords from './routes/run-records.ts'
+import runRows from './routes/run-rows.ts'
 import runs from './routes/runs.ts'
 import schedules from './routes/schedules.ts'
 import settings from './routes/settings.ts'
@@ -71,6 +74,7 @@ import {recordViewWrite} from './staff-write.ts'
 export const routes: Route[] = [
   ...health,
   ...signIn,
+  ...cliLogin,
   ...connection,
   ...orgs,
   ...members,
@@ -105,6 +109,8 @@ export const routes: Route[] = [
   ...checks,
   ...entitlements,
   ...runs,
+  ...runRows,
+  ...runHistory,
   ...runRecords,
   ...runEvents,
   ...orgRuns,

@@ -1,15 +1,15 @@
 import {randomBytes} from 'node:crypto'
 import {type Reply, reply} from './reply.ts'
 
-type Page = {status?: number; title: string; content: string; headers?: Record<string, string>; formAction?: string}
+type Page = {status?: number; title: string; content: string; headers?: Record<string, string>; formAction?: string; connect?: string}
 
 /**
  * A page of our own, which loads nothing and stands in nobody's frame. Where its content has a script, `NONCE` in it is what lets that one
- * run; without a form there is nowhere to send one.
+ * run; without a form there is nowhere to send one. `connect`: whom its script may call.
  */
-export const page = ({status = 200, title, content, headers = {}, formAction = "'none'"}: Page): Reply => {
+export const page = ({status = 200, title, content, headers = {}, formAction = "'none'", connect}: Page): Reply => {
   const nonce = randomBytes(16).toString('base64')
-  const script = content.includes('NONCE') ? `script-src 'nonce-${nonce}'; ` : ''
+  const script = (content.includes('NONCE') ? `script-src 'nonce-${nonce}'; ` : '') + (connect ? `connect-src ${connect}; ` : '')
   return reply({
     status,
     headers: {

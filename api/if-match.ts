@@ -6,6 +6,11 @@ import type {Asked} from './route.ts'
 /** The version a write of configuration was made against, as its `If-Match` says. */
 export const conditionOf = ({headers}: Asked) => readIfMatch(headers['if-match'])
 
+/** What a write that may be made against a version refuses with, and what the reference says of it. */
+export const ofEdit = ['BAD_IF_MATCH', 'REGISTRY_CONFLICT', 'NOT_FOUND'] as const
+export const ofCondition =
+  'With `If-Match: "7"` it is made against version 7 of the configuration, and refused where that is not the newest any more; the answer tells the version it made, in its `ETag` too.'
+
 /** The answer to a write: with the version where there is one to tell, without one and without a tag where there was no condition. */
 export const answerWrite = (body: object, told: Told) =>
   reply({

@@ -73,6 +73,9 @@ export const listDoomed = (db: Db, {after, limit, hours = null}: {after: string;
       and not exists (select from sources where file_key = l.key) and not exists (select from segments where segments.key = l.key)
     order by key limit ${limit}`)
 
+/** Whether there are any: what is looked for often. */
+export const hasDoomed = (db: Db) => db.exists(sql.type(Empty)`select from loose_objects where doomed`)
+
 /** What lies in the folder of an erased org. */
 export const deleteDoomedUnder = (tx: Tx, org: string) =>
   tx.query(sql.type(Empty)`delete from loose_objects where doomed and starts_with(key, ${`${org}/`})`)
@@ -80,7 +83,7 @@ export const deleteDoomedUnder = (tx: Tx, org: string) =>
 const Standing = z.object({key: z.string(), known: z.boolean()})
 
 /**
- * Of these keys those that no row names: no source, no segment, no snapshot, and that are not written down as loose. `known`: whether the
+ * Of these keys those that no row names: no source, no part of one, no segment, no snapshot, and that are not written down as loose. `known`: whether the
  * org they lie under is one of ours, or was; what another deployment keeps in the same place is not ours to remove.
  */
 export const listNameless = (db: Db, keys: readonly string[]) =>
@@ -89,7 +92,7 @@ export const listNameless = (db: Db, keys: readonly string[]) =>
       or exists (select from staff_actions where kind = 'erased' and org_id = split_part(key, '/', 1)) as known
     from unnest(${sql.array([...keys], 'text')}) as key
     where not exists (select from sources where file_key = key) and not exists (select from segments where segments.key = key.key)
-      and not exists (select from loose_objects l where l.key = key.key)
+      and not exists (select from loose_objects l where l.key = key.key) and not exists (select from upload_parts p where p.key = key.key)
       and not exists (
         select from imports join runs using (import_no) join run_snapshots using (snapshot_no)
         where imports.id = split_part(key, '/', 2)

@@ -13,10 +13,11 @@ export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
 /** What an org has by the thousand itself. The rest leaves with its row. */
-export const OF_ORG = ['credit_entries', 'row_usage', 'firings', 'deliveries', 'notices', 'imports', 'changes', 'jobs'] as const
+export const OF_ORG = ['credit_entries', 'row_usage', 'firings', 'deliveries', 'notices', 'uploads', 'imports', 'changes', 'jobs'] as const
 
 /** How many rows go in one statement: fewer where each takes many others with it. */
-export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) => (table === 'writes' || table === 'imports' ? 200 : 10_000)
+export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) =>
+  table === 'uploads' ? 5 : table === 'writes' || table === 'imports' ? 200 : 10_000
 
 /** Whoever carries a run of the org writes nothing more: the fence has moved, and the lease never ends. */
 export const holdRuns = (db: Db, org: string) =>

@@ -35,6 +35,7 @@ export const expireImport = async (tx: Tx, {no, deleted}: {no: number; deleted: 
     update runs set expired_at = lading_now(), archived = true where import_no = ${no} and expired_at is null`)
   await tx.query(sql.type(Empty)`delete from conversation_turns where import_no = ${no}`)
   await tx.query(sql.type(Empty)`delete from sources where import_no = ${no}`)
+  await tx.query(sql.type(Empty)`delete from uploads where import_no = ${no}`)
   return rowCount
 }
 

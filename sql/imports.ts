@@ -40,6 +40,11 @@ export const findImport = (db: Db, {org, id}: {org: string; id: string}) =>
 export const findImportId = (db: Db, no: number) =>
   db.oneFirst(sql.type(z.object({id: z.string()}))`select id from imports where import_no = ${no}`)
 
+/** Of runs that are listed together. */
+export const listImportNames = (db: Db, numbers: number[]) =>
+  db.any(sql.type(z.object({no: z.number(), id: z.string(), name: z.string()}))`
+    select import_no as no, id, name from imports where import_no = any(${sql.array(numbers, 'int8')})`)
+
 /** Holds the import until the transaction ends: what depends on its state is decided once at a time. */
 export const lockImport = (tx: Tx, {org, id}: {org: string; id: string}) =>
   tx.maybeOne(sql.type(Import)`select ${columns} from imports where org_id = ${org} and id = ${id} and not deleted for update`)

@@ -48,6 +48,13 @@ export const listLog = (db: Db, {run, after, limit}: {run: number; after: number
       record_id as "recordId", outcome, code, message, at
     from run_log where run_no = ${run} and seq > ${after} order by seq limit ${limit}`)
 
+/** All the run has said of one row of a file, in seq order. `flows`: those that read the file. */
+export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: number[]; row: number}) =>
+  db.any(sql.type(LogEntry)`
+    select seq, row_key as "rowKey", flow_no as flow, row_number as "rowNumber", module_no as module, phase, target, attempt,
+      record_id as "recordId", outcome, code, message, at
+    from run_log where run_no = ${run} and flow_no = any(${sql.array(flows, 'int2')}) and row_number = ${row} order by seq limit 1000`)
+
 /** Rows past the cursor that the run has said something about. */
 export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
   db.anyFirst(sql.type(z.object({number: z.number()}))`

@@ -90,6 +90,25 @@ export const lockRun = (tx: Tx, {org, id}: {org: string; id: string}) =>
 export const listRuns = (db: Db, {importNo, limit}: {importNo: number; limit: number}) =>
   db.any(sql.type(Run)`${select} where import_no = ${importNo} order by run_no desc limit ${limit}`)
 
+type OrgRuns = {
+  org: string
+  states: readonly string[] | null
+  importNo: number | null
+  dryRun: boolean | null
+  isStopped: boolean | null
+  before: string | null
+  limit: number
+}
+
+/** Of every import and of none, newest first: ids are in the order they were given. `before` is the id the last page ended with. */
+export const listOrgRuns = (db: Db, {org, states, importNo, dryRun, isStopped, before, limit}: OrgRuns) =>
+  db.any(sql.type(Run)`
+    ${select} where org_id = ${org} and (${before}::text is null or id < ${before})
+      and (${states ? sql.array([...states], 'text') : null}::text[] is null or state = any(${sql.array([...(states ?? [])], 'text')}))
+      and (${importNo}::bigint is null or import_no = ${importNo}) and (${dryRun}::boolean is null or dry_run = ${dryRun})
+      and (${isStopped}::boolean is null or (stop is not null) = ${isStopped})
+    order by id desc limit ${limit}`)
+
 /** Newest first; `before` is the number the last page ended with. */
 export const listTemplateRuns = (
   db: Db,

@@ -80,9 +80,12 @@ const sqlText: Rule = ({path, nodes, ...rest}) => {
   return [...drivers.map(({at, target}) => ({at, says: `imports ${target}`})), ...texts.map(at => ({at, says: 'holds SQL text'}))]
 }
 
-/** In tests the whole of it may be handed on to a child process, which is not reading it. */
+/**
+ * In tests the whole of it may be handed on to a child process, which is not reading it. The command line has a file of its own: it runs
+ * where there is no server and no configuration of one, and must not import the server's.
+ */
 const environment: Rule = source => {
-  if (isUnder(source.path, 'shared/config.ts', 'test/stack/')) return []
+  if (isUnder(source.path, 'shared/config.ts', 'api/clients/cli/settings.ts', 'test/stack/')) return []
   const named = importsOf(source).filter(({target, names}) => target === 'process' && names.includes('env'))
   const read = source.nodes.filter(node => is.isIdentifier(node) && node.text === 'process' && readsEnvironment(node.parent))
   const wrong = read.filter(({parent}) => !(isTest(source.path) && is.isSpreadAssignment(parent.parent)))
@@ -239,9 +242,11 @@ const trials: Record<keyof typeof rules, {wrong: [path: string, text: string][];
       ['test/c.ts', 'const {env} = process; spawn(program, {env: {...env}})'],
       ['shared/a.ts', 'const all = {...process.env}'],
       ['sql/a.ts', `import {env} from 'node:process'`],
+      ['api/clients/cli/output.ts', 'const a = process.env.COLUMNS'],
     ],
     fine: [
       ['shared/config.ts', 'const a = process.env'],
+      ['api/clients/cli/settings.ts', 'const a = process.env'],
       ['test/stack/a.ts', 'const a = process.env'],
       ['api/a.ts', 'process.exitCode = 1; const {pid} = process'],
       ['test/a.ts', 'spawn(program, {env: {...process.env, PORT: 1}})'],

@@ -1,6 +1,7 @@
 import {Readable} from 'node:stream'
 import {type Org, ok} from './importing.ts'
 import {makeTemplate, seldom} from './scheduling.ts'
+import {openUpload} from './uploading.ts'
 import type {World} from './world.ts'
 
 /** What lies beside an org's imports: each has a name of its own, by which it would be found. */
@@ -13,6 +14,9 @@ export const fillMore = async (house: World, filled: Org, run: string): Promise<
   const {webhook} = await ok(call('POST', `/orgs/${org}/webhooks`, {url: 'https://receiver.example/erased'}), 201)
   const {delivery} = await ok(call('POST', `/orgs/${org}/webhooks/${webhook.id}/test`, {}), 202)
   await ok(call('PUT', `/orgs/${org}/notices`, {endpoints: [webhook.id]}), 200)
+  const {imports} = await ok(call('GET', `/orgs/${org}/imports`), 200)
+  const {upload, sendRest} = await openUpload(call, `/orgs/${org}/imports/${imports[0].id}`, {bytes: Buffer.from('Erased')})
+  await sendRest()
   const key = `${org}/runs/${run}/0-1-erased.ndjson.gz`
   await house.storage.put(key, Readable.from([Buffer.from('Erased')]))
   await house.hot.query(
@@ -22,11 +26,11 @@ export const fillMore = async (house: World, filled: Org, run: string): Promise<
   )
   await house.hot.query(`insert into retention_failures (day, org_id, step, message) values ('2020-01-01', $1, 'runs', 'Erased')`, [org])
   await house.hot.query(`insert into ai_usage (org_id, period_start, day, feature) values ($1, now(), now(), 'chat')`, [org])
-  return [schedule.id, firing.id, webhook.id, delivery.id, of.split('/').at(-1)!]
+  return [schedule.id, firing.id, webhook.id, delivery.id, upload.id, of.split('/').at(-1)!]
 }
 
 /** Beyond what every org has. */
 export const filled = [
   ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
-  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage'],
+  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage', 'uploads', 'upload_parts'],
 ]

@@ -6,6 +6,7 @@ import type {Answered} from './client.ts'
 import {accountRows, accounts, ok, openOrg, runImport} from './importing.ts'
 import {letIn} from './oauth-client.ts'
 import {leadsTemplate, makeTemplate} from './templating.ts'
+import {openUpload} from './uploading.ts'
 import {type World, world} from './world.ts'
 
 /** Another org's id answers byte for byte as an id nobody has: there is no telling what exists elsewhere. */
@@ -41,6 +42,7 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
   const asked = org.call('POST', of(`connectors/${org.connector}/records/Accounts`), {runId, items: [item]}, {prefer: 'respond-async'})
   const {write} = await ok(asked, 202)
   const {schedule} = await ok(org.call('POST', of(`templates/${template}/schedules`), nightly()), 201)
+  const {upload} = await openUpload(org.call, path, {bytes: Buffer.from('id')})
   const {webhook} = await ok(org.call('POST', of('webhooks'), {url: 'https://receiver.example/hook'}), 201)
   const {delivery} = await ok(org.call('POST', of(`webhooks/${webhook.id}/test`), {}), 202)
   return {
@@ -50,7 +52,7 @@ const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
     schedules: schedule.id,
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
-    ...{libraries: library, writes: write.id, templates: template, filling: filling.id},
+    ...{libraries: library, writes: write.id, templates: template, filling: filling.id, uploads: upload.id},
   }
 }
 
@@ -76,7 +78,7 @@ const recordOf = async ({call, org, connector}: Awaited<ReturnType<typeof openOr
 }
 
 /** No ids: names and numbers that every org may have. */
-const EVERYBODYS = ['org', 'module', 'apiName', 'version']
+const EVERYBODYS = ['org', 'module', 'apiName', 'version', 'offset']
 
 /** The collection a parameter's id comes from is the word before it in the path. The names of modules and fields are everybody's. */
 const parametersOf = ({path}: Route) =>
@@ -94,7 +96,8 @@ const pathWith = (route: Route, strange: string, id: string) =>
   parametersOf(route)
     .reduce<string>((path, {collection, name}) => path.replace(`:${name}`, name === strange ? id : mine[collection]!), route.path)
     .replace(':org', mine.org!)
-    .replace(':module', 'Accounts') + (QUERIES[route.path.split('/').at(-1)!] ?? '')
+    .replace(':module', 'Accounts')
+    .replace(':offset', '0') + (QUERIES[route.path.split('/').at(-1)!] ?? '')
 
 /** All of an answer that could tell: status, headers but the request's own, and body. */
 const seen = ({status, headers, text}: Answered, id: string) => {
@@ -125,6 +128,7 @@ const BODIES: Record<string, unknown> = {
   'put /orgs/:org/templates/:id/schedules/:schedule': nightly(),
   'patch /orgs/:org/templates/:id/schedules/:schedule': {enabled: false},
   'post /orgs/:org/imports/:id/sources': 'name\nx\n',
+  'post /orgs/:org/imports/:id/uploads': {name: 'x', size: 1},
   'patch /orgs/:org/imports/:id/sources/:source': {label: 'Mine now'},
   'put /orgs/:org/libraries/:namespace/management': {managedBy: null},
   'post /orgs/:org/imports/:id/runs/:run/questions': {rules: [{flowId: 'f', choice: 'skip'}]},
@@ -135,6 +139,7 @@ const QUERIES: Record<string, string> = {
   'by-ids': '?ids=1',
   'word-search': '?word=town',
   search: '?field=Account_Name&value=x',
+  log: '?row=1',
 }
 
 const guarded = routes.filter(route => 'role' in route.access && parametersOf(route).length > 0)
@@ -197,6 +202,7 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
     id => ['POST', `/orgs/${mine.org}/connectors/${mine.connector}/records/Accounts/${mine.records}/made`, {runId: id, rowKey: 'r1'}],
     'runs',
   ],
+  ['import of the runs that are listed', id => ['GET', `/orgs/${mine.org}/runs?import=${id}`], 'imports'],
   ['run of a results file', id => ['GET', `/orgs/${mine.org}/imports/${mine.imports}/results.csv?run=${id}`], 'runs'],
   [
     'source of a results file',

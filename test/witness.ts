@@ -75,8 +75,8 @@ const wordsOf = (issue: z.core.$ZodIssue): string =>
     : issue.message
 
 const mediaTypeOf = ({response}: Context): string | null => {
-  const type = response.get('content-type').split(';')[0]!.trim()
-  return type === '' ? null : type
+  const [type = ''] = (response.get('content-type') ?? '').split(';')
+  return type.trim() || null
 }
 
 const textOf = ({body}: Context): string => (typeof body === 'string' || Buffer.isBuffer(body) ? String(body) : '')

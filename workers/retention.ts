@@ -1,14 +1,14 @@
 import {listOrgsWithDeleted} from '../sql/expiry.ts'
 import {deleteImports, emptyImports, emptyRuns} from './retention/empty.ts'
 import {doNight, type Nightly} from './retention/night.ts'
-import {removeDoomed} from './retention/objects.ts'
 import {attempt, openLogged} from './retention/tally.ts'
+import {removeUploads} from './retention/uploads.ts'
 import {rounds} from './rounds.ts'
 
 const everyMs = 20_000
 const orgsPerLook = 20
 
-/** Imports that somebody deleted do not wait for the night. */
+/** Imports that somebody deleted do not wait for the night, nor do unfinished uploads, nor objects that nothing names any more. */
 export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
   const retaining = {...tools, tally: openLogged(tools)}
   const orgs = await listOrgsWithDeleted(tools.db, {limit: orgsPerLook})
@@ -17,7 +17,7 @@ export const removeDeleted = async (tools: Omit<Nightly, 'config'>) => {
     await attempt(retaining, 'emptying imports', id, () => emptyImports(retaining, {id}))
     await attempt(retaining, 'bare imports', id, () => deleteImports(retaining, {id, days: null}))
   }
-  if (orgs.length) await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
+  await removeUploads(retaining)
 }
 
 /** Processes that were started together do not go on looking together. */

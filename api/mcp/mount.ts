@@ -4,6 +4,7 @@ import type {CreateMcpHandlerOptions, McpHttpHandler, McpServer} from '@modelcon
 import type {Refusal} from '../../shared/errors.ts'
 import {scope} from '../../shared/oauth/metadata.ts'
 import type {Member} from '../access.ts'
+import {McpAnswer, McpRequest} from '../answers/mcp.ts'
 import {assertPlain} from '../body.ts'
 import {type Reply, reply} from '../reply.ts'
 import {type Asked, type Route, route, type Tools} from '../route.ts'
@@ -32,6 +33,20 @@ export const mountMcp = (build: Build, more: Pick<CreateMcpHandlerOptions, 'bus'
     path: '/mcp',
     access: {role: 'operator', oauth: true},
     effect: 'read',
+    summary: 'Speak the Model Context Protocol',
+    description:
+      'Streamable HTTP, stateless, of both eras of the protocol. Five tools show an assistant the modules and fields of the org and let it try expressions; none writes. With an API token, a session, or the token of a client a person let in.',
+    sends: {type: 'application/json', what: 'One message of JSON-RPC, or a batch of at most twenty', schema: McpRequest},
+    answers: {
+      200: [McpAnswer, {type: 'text/event-stream', what: 'The same as server-sent events, for a client that asks for them'}],
+      202: {type: null, what: 'What was sent asked for nothing'},
+      400: McpAnswer,
+      404: McpAnswer,
+      406: McpAnswer,
+      415: McpAnswer,
+    },
+    refusals: ['HOST_NOT_ALLOWED', 'ORIGIN_NOT_ALLOWED'],
+    example: {body: {jsonrpc: '2.0', id: 1, method: 'tools/list'}},
     body: 'bytes',
     mostBytes,
     guard: guardMcp,

@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {keepEvent} from '../../shared/billing/events/keep.ts'
 import {listEvents} from '../../sql/payment-events.ts'
+import {PaymentEvents, Received} from '../answers/billing.ts'
 import {limitOf} from '../page.ts'
 import {route} from '../route.ts'
 
@@ -10,6 +11,12 @@ export default [
     method: 'post',
     path: '/billing/webhook',
     access: {public: true},
+    summary: 'Take an event of the payment provider',
+    description: `For the payment provider alone, which signs the body (\`Stripe-Signature\`). While something about the org's plan is being changed it is told to come
+again, and the event is kept all the same.`,
+    answers: {200: Received},
+    refusals: ['NOT_CONFIGURED', 'SIGNATURE_INVALID', 'CHANGE_IN_PROGRESS', 'UNAVAILABLE'],
+    example: {answer: {received: true}},
     body: 'bytes',
     async handle({db, queue, config, payment, body, request}) {
       return keepEvent({db, queue, config}, await payment.readEvent(body, request.headers['stripe-signature']))
@@ -20,6 +27,8 @@ export default [
     method: 'get',
     path: '/billing/admin/events',
     access: {backoffice: true},
+    summary: 'List the events of the payment provider',
+    answers: {200: PaymentEvents},
     query: z.object({limit: limitOf({usual: 50, most: 500})}),
     handle: async ({db, query}) => ({events: await listEvents(db, query)}),
   }),

@@ -3,16 +3,22 @@ import {findOwn} from '../../shared/crm/choose.ts'
 import {readCredits} from '../../shared/crm/credits.ts'
 import {checkCredits} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
+import {Answer, JobWith} from '../answers/common.ts'
+import {CreditCheck, Credits} from '../answers/connections.ts'
 import {ask} from '../ask.ts'
 import {route} from '../route.ts'
 
-const OfConnector = z.object({org: z.string(), id: z.string()})
+const OfConnector = z.object({org: z.string(), id: z.string().describe('The connection (`con_`)')})
 
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/connectors/:id/credits',
     access: {role: 'operator'},
+    summary: 'Read what is known of the API credits of the CRM',
+    description: 'Asks nothing of the CRM. A connection that knows no credits has nulls.',
+    answers: {200: Answer({credits: Credits})},
+    refusals: ['NOT_FOUND'],
     params: OfConnector,
     async handle({db, caller, params}) {
       return {credits: await readCredits(db, await findOwn(db, {org: caller.org, id: params.id}))}
@@ -23,6 +29,19 @@ export default [
     method: 'post',
     path: '/orgs/:org/connectors/:id/credits/check',
     access: {role: 'operator'},
+    summary: 'Ask the CRM for its API credits',
+    description: 'Sends one call at most, and none within 30 seconds of the last. Waits for the answer unless `Prefer` says otherwise.',
+    answers: {200: CreditCheck, 202: Answer({job: JobWith(CreditCheck)})},
+    refusals: ['NOT_FOUND'],
+    example: {
+      answer: {
+        credits: {
+          ...{remaining: 48_211, remainingAt: '2026-03-01T08:30:00.000Z', allowance: 50_000, allowanceAtLeast: true, edition: 'enterprise'},
+          ...{spent: false, spentAt: null},
+        },
+        ...{asked: true, answered: true, notAsked: null},
+      },
+    },
     params: OfConnector,
     async handle(input) {
       const {db, queue, caller, params} = input

@@ -4,15 +4,25 @@ import {Refusal} from '../../shared/errors.ts'
 import {runDiscovery} from '../../shared/jobs.ts'
 import {enqueue} from '../../shared/queue.ts'
 import {findLatestDiscovery, listDiscoveredModules} from '../../sql/discoveries.ts'
+import {Answer, JobWith} from '../answers/common.ts'
+import {Discovery, DiscoveryResult} from '../answers/discovery.ts'
 import {answerJob} from '../prefer.ts'
 import {route} from '../route.ts'
+
+const ofRun = Answer({job: JobWith(DiscoveryResult)})
 
 export default [
   route({
     method: 'post',
     path: '/orgs/:org/discovery/run',
     access: {role: 'admin'},
-    body: z.object({connectorId: z.string().optional()}),
+    summary: 'Discover the modules and fields of a CRM',
+    description:
+      'One at a time per connection: asked again, the job that is at it is answered. The connection need not be named where only one can be meant.',
+    answers: {200: ofRun, 202: ofRun},
+    refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'BUSY'],
+    example: {body: {connectorId: 'con_01k9m0v6f8e2r4t7w3y5z1a2b3'}},
+    body: z.object({connectorId: z.string().optional().describe('The connection; the only one, or the only one connected, when left out')}),
     async handle(input) {
       const {db, queue, caller, body} = input
       const connector = await chooseConnector(db, {org: caller.org, id: body.connectorId})
@@ -25,7 +35,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/discovery/latest',
     access: {role: 'operator'},
-    query: z.object({connector: z.string().optional()}),
+    summary: 'Read what was discovered last',
+    answers: {200: Answer({discovery: Discovery})},
+    refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NO_DISCOVERY'],
+    query: z.object({connector: z.string().optional().describe('The connection; the only one, or the only one connected, when left out')}),
     async handle({db, caller, query}) {
       const connector = await chooseConnector(db, {org: caller.org, id: query.connector})
       const latest = await findLatestDiscovery(db, connector.id)

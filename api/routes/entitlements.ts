@@ -7,13 +7,38 @@ import {authorise} from '../../shared/runs/authorise.ts'
 import {templateFor} from '../../shared/templates/authorise.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {lockImport} from '../../sql/imports.ts'
+import {Entitlements, UsageAnswer} from '../answers/entitlements.ts'
+import {connectorId, runId} from '../answers/examples.ts'
+import {Authorised} from '../answers/runs.ts'
+import {OfOrg} from '../params.ts'
+import {ofPlan} from '../refusals.ts'
 import {route} from '../route.ts'
+
+const [start, end] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z']
+const limits = {
+  ...{rowsPerPeriod: 500, rowsPerRun: 100, modules: 2, schedules: 0, fileBytes: 5_242_880, historyDays: 7, aiCredits: 20},
+}
+const usage = {
+  ...{periodStart: start, periodEnd: end},
+  rows: {limit: 500, used: 120, reserved: 0, remaining: 380, overage: 0},
+  ...{modules: {limit: 2, used: 1}, schedules: {limit: 0, used: 0}},
+}
+const credits = {included: 18, purchased: 0, reserved: 0, available: 18}
+const entitlements = {
+  ...{plan: {id: 'plan_free_1', key: 'free', version: 1, name: 'Free'}, status: 'active', limits, features: []},
+  ...{period: {start, end}, trial: null, pastDue: null, overageEnabled: false, usage},
+  credits: {...credits, periodStart: start, periodEnd: end},
+}
 
 export default [
   route({
     method: 'get',
     path: '/entitlements/me',
     access: {role: 'operator'},
+    summary: 'Read what the org may do, and what it has used',
+    description: 'Of the org the bearer opens: its plan and how it stands, limits, features, the counters of the period, AI credits.',
+    answers: {200: Entitlements},
+    example: {answer: entitlements},
     handle: ({db, caller: {org}}) => readEntitlements(db, org),
   }),
 
@@ -21,6 +46,9 @@ export default [
     method: 'get',
     path: '/entitlements/usage',
     access: {role: 'operator'},
+    summary: 'Read what the org has used in this period',
+    answers: {200: UsageAnswer},
+    example: {answer: {...usage, credits: {...credits, spent: 2, byFeature: [{feature: 'auto_map', credits: 2}]}}},
     handle: ({db, caller: {org}}) => readUsage(db, org),
   }),
 
@@ -28,6 +56,12 @@ export default [
     method: 'post',
     path: '/orgs/:org/trial',
     access: {role: 'owner'},
+    summary: 'Start the trial of the org',
+    description: 'Once in its life, for 14 days; a period begins with it.',
+    answers: {200: Entitlements},
+    refusals: ['SANDBOX_ORG', 'TRIAL_USED', 'ALREADY_SUBSCRIBED'],
+    example: {answer: {...entitlements, status: 'trialing', trial: {startedAt: start, endsAt: '2026-03-15T00:00:00.000Z'}}},
+    params: OfOrg,
     async handle({db, caller}) {
       await startTrial(db, caller)
       return readEntitlements(db, caller.org)
@@ -38,11 +72,20 @@ export default [
     method: 'post',
     path: '/entitlements/runs/authorise',
     access: {role: 'operator'},
+    summary: 'Authorise a run',
+    description: `Reserves rows of the period for it. It may write the smaller of the rows declared and the plan's rows per run, and completes whatever becomes of the
+plan. One that nobody begins is over after 24 hours, and its rows are free again. A refusal with 402 tells in \`lift\` what would let the same request through.`,
+    answers: {200: Authorised},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_FOUND', ...ofPlan],
+    example: {body: {declaredRows: 1_200, connectorId}, answer: {runId, rowsPerRun: 1_200, stoppedBy: 'declaration'}},
     body: z.strictObject({
-      declaredRows: z.int().min(1).max(1_000_000_000),
-      importId: z.string().optional(),
-      connectorId: z.string().optional(),
-      templateId: z.string().nullish(),
+      declaredRows: z.int().min(1).max(1_000_000_000).describe('Rows it is going to write at most'),
+      importId: z.string().optional().describe('The import it is of; left out for a run of none'),
+      connectorId: z
+        .string()
+        .optional()
+        .describe('The connection it writes through, where no import says so; fixed by its first write where it is left out'),
+      templateId: z.string().nullish().describe("The template it is of; its import's own where it is left out"),
     }),
     handle({db, caller: {org, person, role}, body: {declaredRows, importId, connectorId, templateId}}) {
       return db.transaction(async tx => {

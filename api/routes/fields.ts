@@ -5,11 +5,14 @@ import {describeModule} from '../../shared/registry/modules.ts'
 import {chooseModule, findModules} from '../../shared/registry/name.ts'
 import {loadRegistry} from '../../shared/registry/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {answerWrite, conditionOf, proposed} from '../if-match.ts'
+import {ChangedAnnotation, FieldList, fieldExample, ReplacedAnnotations} from '../answers/fields.ts'
+import {moduleExample} from '../answers/modules.ts'
+import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
 
-const params = z.object({org: z.string(), module: z.string()})
-const query = z.object({connector: z.string().optional(), proposedBy: proposed})
+const params = OfOrg.extend({module: moduleName})
+const query = z.object({connector, proposedBy: proposed})
 
 /** A value of null takes it back. */
 const Patch = z.strictObject({
@@ -28,8 +31,18 @@ export default [
     method: 'get',
     path: '/orgs/:org/config/fields/:module',
     access: {role: 'operator'},
+    summary: 'List the fields of a module',
+    answers: {200: FieldList},
+    refusals: [...ofNaming],
+    example: {
+      params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'Leads'},
+      answer: {module: moduleExample, fields: [fieldExample], registryVersion: 7},
+    },
     params,
-    query: z.object({connector: z.string().optional(), all: z.enum(['0', '1']).default('0')}),
+    query: z.object({
+      connector,
+      all: z.enum(['0', '1']).default('0').describe('`1`: also fields that are there no more, and those only an annotation knows'),
+    }),
     handle: ({db, caller: {org}, params: {module: name}, query: {connector, all}}) =>
       readAtOnce(db, async tx => {
         const registryVersion = await findRegistryVersion(tx, org)
@@ -44,7 +57,16 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/fields/:module/:apiName',
     access: {role: 'admin'},
-    params: params.extend({apiName: ApiName}),
+    summary: 'Change what is said about a field',
+    description: `A value that is left out stays, null takes it back; with its last value the annotation goes. ${ofCondition}`,
+    answers: {200: ChangedAnnotation},
+    refusals: [...ofEdit, ...ofNaming],
+    example: {
+      params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'Leads', apiName: 'Email'},
+      body: {description: 'Where we write to', pii: true, examples: null},
+      answer: {annotation: {apiName: 'Email', description: 'Where we write to', pii: true}},
+    },
+    params: params.extend({apiName: ApiName.describe('API name of the field')}),
     query,
     body: Patch,
     async handle({db, caller, params: {module, apiName}, query, body, request}) {
@@ -58,6 +80,15 @@ export default [
     method: 'put',
     path: '/orgs/:org/config/fields/:module/annotations',
     access: {role: 'admin'},
+    summary: 'Replace all that is said about the fields of a module',
+    description: `The whole set at once: fields that are left out are annotated no more. ${ofCondition}`,
+    answers: {200: ReplacedAnnotations},
+    refusals: [...ofEdit, ...ofNaming],
+    example: {
+      params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'Leads'},
+      body: [{apiName: 'Email', aliases: ['E-mail address'], pii: true}],
+      answer: {ok: true, added: 1, changed: 0, removed: 0},
+    },
     params,
     query,
     body: Annotations,

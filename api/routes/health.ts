@@ -1,5 +1,7 @@
 import {z} from 'zod'
 import {checkDatabase, readMigrationState} from '../../sql/health.ts'
+import {File} from '../answers/common.ts'
+import {Unwell, Well} from '../answers/health.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
@@ -8,7 +10,12 @@ export default [
     method: 'get',
     path: '/health',
     access: {public: true},
-    query: z.object({deep: z.string().optional().catch(undefined)}),
+    summary: 'Read whether the service is well',
+    description: 'For probes: never limited, and answered in maintenance too.',
+    answers: {200: Well, 503: Unwell},
+    refusals: [],
+    example: {answer: {status: 'ok', database: 'ok', queue: 'ok'}},
+    query: z.object({deep: z.string().optional().catch(undefined).describe('`1` tells the migrations too')}),
     async handle({hot, queue, query: {deep}}) {
       const [database, queued] = await Promise.all([isWell(checkDatabase(hot, [])), isWell(queue.schemaVersion())])
       const migrations = deep === '1' && database === 'ok' ? await readMigrationState(hot) : null
@@ -26,6 +33,9 @@ export default [
     method: 'get',
     path: '/robots.txt',
     access: {public: true},
+    summary: 'Send robots away',
+    answers: {200: File('text/plain', 'Nothing here is to be indexed')},
+    refusals: [],
     handle: () => reply({headers: {'content-type': 'text/plain; charset=utf-8'}, body: 'User-agent: *\nDisallow: /\n'}),
   }),
 ]

@@ -14,19 +14,23 @@ import {findVisible} from '../../shared/templates/find.ts'
 import type {Db} from '../../sql/database.ts'
 import {findImport, type Import, listImports, setFlows} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
+import {Answer, NextCursor} from '../answers/common.ts'
+import {connectorId, flow, importId, importInList, sourceId, wholeImport} from '../answers/examples.ts'
+import {FlowsAnswer, ImportAnswer, ImportInList, Removed} from '../answers/imports.ts'
 import {conditionOf} from '../if-match.ts'
-import {limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../page.ts'
+import {OfImport, OfOrg} from '../params.ts'
+import {ofReading} from '../refusals.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
-const Id = z.object({org: z.string(), id: z.string()})
+const Name = z.string().min(1).max(200).describe('What people call it')
 
 const NewImport = z
   .strictObject({
-    name: z.string().min(1).max(200).optional(),
-    connectorId: z.string().optional(),
-    /** Its own connection is meant, where it names one. */
-    templateId: z.string().optional(),
+    name: Name.optional(),
+    connectorId: z.string().optional().describe('The connection it writes through; left out where the template names one'),
+    templateId: z.string().optional().describe('The template that says what is done with its files; without it flows are set'),
   })
   .refine(({connectorId, templateId}) => connectorId !== undefined || templateId !== undefined, {
     path: ['connectorId'],
@@ -37,6 +41,7 @@ const NewImport = z
 const Slots = z
   .record(z.string().max(64), z.string().max(100))
   .refine(slots => Object.keys(slots).length > 0 && Object.keys(slots).length <= 20, 'Name 1 to 20 slots, each with the id of a source')
+  .describe('By slot, the id of the file that fills it: 1 to 20')
 
 /** With its version, which a change of its name is made against. */
 const answer = async (db: Db, found: Import) =>
@@ -47,7 +52,15 @@ export default [
     method: 'post',
     path: '/orgs/:org/imports',
     access: {role: 'operator'},
-    params: z.object({org: z.string()}),
+    summary: 'Make an import',
+    description: 'Give it files, set its flows, then run it. One of a template has its flows already, and waits for its files.',
+    answers: {201: ImportAnswer},
+    refusals: ['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_FOUND'],
+    example: {
+      body: {name: 'Accounts of March', connectorId},
+      answer: {import: {...wholeImport, state: 'draft', version: 1, flows: [], sources: []}},
+    },
+    params: OfOrg,
     body: NewImport,
     status: 201,
     async handle({db, caller: {org, person, role}, body: {templateId, ...body}}) {
@@ -63,8 +76,12 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports',
     access: {role: 'operator'},
-    params: z.object({org: z.string()}),
-    query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()}),
+    summary: 'List the imports of the org',
+    answers: {200: Answer({imports: z.array(ImportInList).describe('The newest first'), nextCursor: NextCursor})},
+    refusals: ['INVALID_CURSOR'],
+    example: {query: {limit: '50'}, answer: {imports: [importInList], nextCursor: null}},
+    params: OfOrg,
+    query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
     async handle({db, config, caller: {org}, query}) {
       const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `imports ${org}`, query, {
         as: String,
@@ -78,7 +95,12 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
-    params: Id,
+    summary: 'Read an import with its files',
+    description: 'The answer carries its version as `ETag`.',
+    answers: {200: ImportAnswer},
+    refusals: ['IMPORT_NOT_FOUND'],
+    example: {answer: {import: wholeImport}},
+    params: OfImport,
     async handle({db, caller: {org}, params: {id}}) {
       const found = await findImport(db, {org, id})
       if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
@@ -89,8 +111,13 @@ export default [
     method: 'patch',
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
-    params: Id,
-    body: z.strictObject({name: z.string().min(1).max(200)}),
+    summary: 'Rename an import',
+    description: 'With `If-Match` only at that version. The answer carries the new one as `ETag`; the same name makes none.',
+    answers: {200: ImportAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
+    example: {body: {name: 'Accounts of March'}, answer: {import: wholeImport}},
+    params: OfImport,
+    body: z.strictObject({name: Name}),
     handle: async ({db, caller: {org}, params: {id}, body: {name}, request}) =>
       answer(db, await renameImport(db, {org, id}, {name, condition: conditionOf(request)})),
   }),
@@ -98,7 +125,12 @@ export default [
     method: 'delete',
     path: '/orgs/:org/imports/:id',
     access: {role: 'operator'},
-    params: Id,
+    summary: 'Delete an import',
+    description: 'Whoever made it may, and an admin. Its files and the records of its runs go with it.',
+    answers: {200: Removed('imp', 'The import that is no more')},
+    refusals: ['IMPORT_NOT_FOUND', 'ROLE_REQUIRED', 'IMPORT_RUNNING'],
+    example: {answer: {removed: importId}},
+    params: OfImport,
     async handle({db, caller: {org, person, role}, params: {id}}) {
       await deleteImport(db, {org, id}, {person, admin: isAtLeast(role, 'admin')})
       return {removed: id}
@@ -108,7 +140,12 @@ export default [
     method: 'put',
     path: '/orgs/:org/imports/:id/slots',
     access: {role: 'operator'},
-    params: Id,
+    summary: 'Say which files fill the slots of its template',
+    description: 'Each file is read as its slot says. The import is ready once every slot is filled and all fits.',
+    answers: {200: ImportAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReading],
+    example: {body: {accounts: sourceId}, answer: {import: wholeImport}},
+    params: OfImport,
     body: Slots,
     async handle({db, storage, config, caller: {org}, params: {id: importId}, body}) {
       const sources = Object.entries(body).map(([slot, sourceId]) => ({slot, sourceId}))
@@ -120,7 +157,13 @@ export default [
     method: 'put',
     path: '/orgs/:org/imports/:id/flows',
     access: {role: 'operator'},
-    params: Id,
+    summary: 'Set what of its files is written where',
+    description:
+      'All flows at once; held against the files, the libraries and the newest discovery, and refused with `issues` where they do not fit.',
+    answers: {200: FlowsAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY'],
+    example: {body: [flow], answer: {flows: [flow], state: 'ready'}},
+    params: OfImport,
     body: Flows,
     handle({db, caller: {org}, params: {id}, body: flows}) {
       return db.transaction(async tx => {

@@ -3,15 +3,22 @@ import {EmailAddress, normaliseAddress} from '../../shared/people/address.ts'
 import {acceptInvitation, invite, withdraw} from '../../shared/people/invitation.ts'
 import {ROLES} from '../../shared/people/roles.ts'
 import {listInvitations, listReceived} from '../../sql/invitations.ts'
+import {Answer, RoleName} from '../answers/common.ts'
+import {Invitation, ReceivedInvitation} from '../answers/people.ts'
 import {route} from '../route.ts'
 
-const params = z.object({id: z.string()})
+const params = z.object({id: z.string().describe('The invitation (`inv_`)')})
+
+const ofInvitation = Answer({invitation: Invitation})
 
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/invitations',
     access: {role: 'admin'},
+    summary: 'List the invitations to the org',
+    answers: {200: Answer({invitations: z.array(Invitation).describe('Every one ever made, the newest first')})},
+    refusals: [],
     handle: async ({db, caller}) => ({invitations: await listInvitations(db, caller.org)}),
   }),
 
@@ -19,7 +26,16 @@ export default [
     method: 'post',
     path: '/orgs/:org/invitations',
     access: {role: 'admin'},
-    body: z.object({email: EmailAddress, role: z.enum(ROLES)}),
+    summary: 'Invite somebody to the org',
+    description:
+      'Good for 14 days. An address that is invited already has its one invitation renewed, with this role. Nobody invites above their own role.',
+    answers: {201: ofInvitation},
+    refusals: [],
+    example: {body: {email: 'bo@example.org', role: 'builder'}},
+    body: z.object({
+      email: EmailAddress.describe('Who: whoever signs in with this address'),
+      role: z.enum(ROLES).describe('The role they join with'),
+    }),
     status: 201,
     handle: async ({db, caller, body}) => ({invitation: await invite(db, caller, body)}),
   }),
@@ -28,6 +44,9 @@ export default [
     method: 'delete',
     path: '/orgs/:org/invitations/:id',
     access: {role: 'admin'},
+    summary: 'Withdraw an invitation',
+    answers: {200: ofInvitation},
+    refusals: ['NOT_FOUND', 'INVITATION_USED'],
     params,
     handle: async ({db, caller, params: {id}}) => ({invitation: await withdraw(db, {org: caller.org, id})}),
   }),
@@ -36,6 +55,9 @@ export default [
     method: 'get',
     path: '/auth/invitations',
     access: {role: 'operator', noOrg: true, closedOrg: true},
+    summary: 'List the invitations one has received',
+    answers: {200: Answer({invitations: z.array(ReceivedInvitation).describe('What can be accepted, the newest first')})},
+    refusals: [],
     handle: async ({db, caller}) => ({invitations: await listReceived(db, normaliseAddress(caller.email))}),
   }),
 
@@ -43,6 +65,14 @@ export default [
     method: 'post',
     path: '/auth/invitations/:id/accept',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
+    summary: 'Accept an invitation',
+    description: "The session is in that org from then on, and whatever role the person had there gives way to the invitation's.",
+    answers: {200: Answer({role: RoleName})},
+    refusals: [
+      ...(['NOT_FOUND', 'INVITATION_USED', 'INVITATION_WITHDRAWN', 'INVITATION_EXPIRED', 'MEMBERSHIP_CHANGING', 'LAST_OWNER'] as const),
+      {code: 'ORG_CLOSED', status: 409},
+    ],
+    example: {answer: {role: 'builder'}},
     params,
     async handle({db, caller: {person, email, session}, params: {id}}) {
       return {role: await acceptInvitation(db, {person, email, session: session!}, id)}

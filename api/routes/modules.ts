@@ -5,17 +5,24 @@ import {describeModule, orderModules, patchModule} from '../../shared/registry/m
 import {assertOwn, findModules} from '../../shared/registry/name.ts'
 import {loadRegistry} from '../../shared/registry/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {answerWrite, conditionOf, proposed} from '../if-match.ts'
+import {ChangedModule, ModuleList, ModuleOrder, moduleExample} from '../answers/modules.ts'
+import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
 
-const query = z.object({connector: z.string().optional(), proposedBy: proposed})
+const query = z.object({connector, proposedBy: proposed})
 
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/config/modules',
     access: {role: 'operator'},
-    query: z.object({connector: z.string().optional()}),
+    summary: 'List the modules of the connections',
+    description: 'Those somebody curated and those the newest discovery of each connection has.',
+    answers: {200: ModuleList},
+    refusals: ['CONNECTION_NOT_FOUND'],
+    example: {answer: {modules: [moduleExample], registryVersion: 7}},
+    query: z.object({connector}),
     handle: ({db, caller: {org}, query: {connector}}) =>
       readAtOnce(db, async tx => {
         const registryVersion = await findRegistryVersion(tx, org)
@@ -30,8 +37,23 @@ export default [
     method: 'put',
     path: '/orgs/:org/config/modules/order',
     access: {role: 'admin'},
+    summary: 'Set the order in which records are made',
+    description: `Those named come first, as they are named; the others follow as they were. ${ofCondition}`,
+    answers: {200: ModuleOrder},
+    refusals: [...ofEdit, ...ofNaming],
+    example: {
+      body: {modules: ['accounts', 'leads']},
+      answer: {
+        modules: [
+          {key: 'accounts', order: 1},
+          {key: 'leads', order: 2},
+        ],
+      },
+    },
     query,
-    body: z.strictObject({modules: listOf(ApiName, {most: mostModules, least: 1})}),
+    body: z.strictObject({
+      modules: listOf(ApiName, {most: mostModules, least: 1}).describe('Keys or API names of modules, the first to be made first'),
+    }),
     async handle({db, caller, query, body: {modules}, request}) {
       const {registry, told} = await orderModules(db, caller, {condition: conditionOf(request), ...query, modules})
       return answerWrite({modules: registry.modules.map(({key, order}) => ({key, order}))}, told)
@@ -42,7 +64,16 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/modules/:module',
     access: {role: 'admin'},
-    params: z.object({org: z.string(), module: z.string()}),
+    summary: 'Change what is said of a module',
+    description: `What is left out stays. The field names it holds have to be names the module has or had. ${ofCondition}`,
+    answers: {200: ChangedModule},
+    refusals: [...ofEdit, ...ofNaming, 'LIMIT_MODULES'],
+    example: {
+      params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', module: 'leads'},
+      body: {enabled: true, match: {by: ['Email'], onOne: 'update'}},
+      answer: {module: moduleExample},
+    },
+    params: OfOrg.extend({module: moduleName}),
     query,
     body: z.strictObject(moduleValues).partial(),
     async handle({db, caller, params: {module}, query, body, request}) {

@@ -3,10 +3,12 @@ import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import {readLog} from '../../shared/runs/log.ts'
-import {limitOf} from '../page.ts'
+import {logRecord, run} from '../answers/examples.ts'
+import {LogPage, RunAnswer} from '../answers/runs.ts'
+import {Cursor, limitOf} from '../page.ts'
+import {OfOrgRun} from '../params.ts'
+import {ofRecords} from '../refusals.ts'
 import {route} from '../route.ts'
-
-const OfRun = z.object({org: z.string(), run: z.string()})
 
 /** Any run of the org, also one that belongs to no import. */
 export default [
@@ -14,7 +16,11 @@ export default [
     method: 'get',
     path: '/orgs/:org/runs/:run',
     access: {role: 'operator'},
-    params: OfRun,
+    summary: 'Read any run of the org, also one of no import',
+    answers: {200: RunAnswer},
+    refusals: ['RUN_NOT_FOUND'],
+    example: {answer: {run}},
+    params: OfOrgRun,
     async handle({db, caller: {org}, params}) {
       return {run: describeRun(await findOrgRun(db, {org, runId: params.run}))}
     },
@@ -24,8 +30,12 @@ export default [
     method: 'get',
     path: '/orgs/:org/runs/:run/records',
     access: {role: 'operator'},
-    params: OfRun,
-    query: z.object({limit: limitOf({usual: 500, most: 1000}), cursor: z.string().optional()}),
+    summary: 'Read the log of any run of the org, page by page',
+    answers: {200: LogPage},
+    refusals: ['RUN_NOT_FOUND', 'INVALID_CURSOR', ...ofRecords],
+    example: {query: {limit: '500'}, answer: {records: [logRecord], nextCursor: null}},
+    params: OfOrgRun,
+    query: z.object({limit: limitOf({usual: 500, most: 1000}), cursor: Cursor}),
     async handle(input) {
       const {db, caller, params, query} = input
       return readLog(input, await findOrgRun(db, {org: caller.org, runId: params.run}), query)
@@ -36,7 +46,13 @@ export default [
     method: 'post',
     path: '/orgs/:org/runs/:run/cancel',
     access: {role: 'operator'},
-    params: OfRun,
+    summary: 'Cancel any run of the org',
+    description:
+      'It writes no more rows. One that an engine of your own carries is told so by its next call, and ended here where it is silent.',
+    answers: {200: RunAnswer},
+    refusals: ['RUN_NOT_FOUND'],
+    example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. Retry this run to carry on'}}}},
+    params: OfOrgRun,
     async handle({db, caller: {org}, params}) {
       const named = {org, runId: params.run}
       await cancelRun(db, (await findOrgRun(db, named)).run)

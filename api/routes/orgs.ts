@@ -1,13 +1,28 @@
 import {z} from 'zod'
 import {tieToProduction} from '../../shared/people/production.ts'
 import {findOrg} from '../../sql/orgs.ts'
+import {Answer} from '../answers/common.ts'
+import {Org} from '../answers/people.ts'
 import {route} from '../route.ts'
+
+const ofOrg = Answer({org: Org})
 
 export default [
   route({
     method: 'get',
     path: '/orgs/:org',
     access: {role: 'operator'},
+    summary: 'Read the org',
+    answers: {200: ofOrg},
+    refusals: [],
+    example: {
+      answer: {
+        org: {
+          ...{id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd', followsCrmRoles: true, sandbox: false, productionOrgId: null},
+          ...{closedAt: null, createdAt: '2026-03-01T08:30:00.000Z'},
+        },
+      },
+    },
     handle: async ({db, caller}) => ({org: await findOrg(db, caller.org)}),
   }),
 
@@ -15,7 +30,12 @@ export default [
     method: 'put',
     path: '/orgs/:org/production',
     access: {role: 'owner'},
-    body: z.object({orgId: z.string().nullable()}),
+    summary: 'Tie a sandbox to the org that pays for it',
+    description: 'Whoever does so is the owner of the sandbox and an admin of the production org.',
+    answers: {200: ofOrg},
+    refusals: ['NOT_A_SANDBOX', 'NOT_FOUND', 'NOT_PRODUCTION', {code: 'ORG_CLOSED', status: 409}],
+    example: {body: {orgId: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3'}},
+    body: z.object({orgId: z.string().nullable().describe('The production org; null unties')}),
     async handle({db, caller, body: {orgId}}) {
       await tieToProduction(db, caller, orgId)
       return {org: await findOrg(db, caller.org)}

@@ -2,10 +2,20 @@ import {z} from 'zod'
 import {AnswersBody, answerQuestions} from '../../shared/questions/answer.ts'
 import {readQuestions} from '../../shared/questions/list.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
-import {limitOf} from '../page.ts'
+import {Answered, Questions} from '../answers/questions.ts'
+import {Cursor, limitOf} from '../page.ts'
+import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
 
-const OfRun = z.object({org: z.string(), id: z.string(), run: z.string()})
+const [key, recordId] = ['9a0364b9e99bb480dd25e1f0284c8555', '5725767000000411001']
+const question = {
+  ...{key, kind: 'match', flowId: 'accounts', module: 'Accounts', field: null, found: 2},
+  candidates: [
+    {id: recordId, $display_name: 'Example Ltd', Account_Name: 'Example Ltd'},
+    {id: '5725767000000411002', $display_name: 'Example Ltd', Account_Name: 'Example Ltd'},
+  ],
+  ...{rows: 1, rowNumbers: [17], answer: null},
+}
 const path = '/orgs/:org/imports/:id/runs/:run/questions'
 
 export default [
@@ -13,8 +23,16 @@ export default [
     method: 'get',
     path,
     access: {role: 'operator'},
-    params: OfRun,
-    query: z.object({limit: limitOf({usual: 20, most: 50}), cursor: z.string().optional()}),
+    summary: 'Read what a run asks its people',
+    description: 'Each question with its candidates as the CRM has them now, and the rules that hold.',
+    answers: {200: Questions},
+    refusals: [
+      ...(['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'INVALID_CURSOR', 'MODULE_NOT_FOUND'] as const),
+      ...(['CONNECTION_UNAVAILABLE', 'CONNECTION_THROTTLED', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
+    ],
+    example: {answer: {questions: [question], rules: [], nextCursor: null}},
+    params: OfImportRun,
+    query: z.object({limit: limitOf({usual: 20, most: 50}), cursor: Cursor}),
     async handle(input) {
       const {db, caller, params, query, request} = input
       return readQuestions(input, await findImportRun(db, {org: caller.org, importId: params.id, runId: params.run}), query, request)
@@ -24,7 +42,16 @@ export default [
     method: 'post',
     path,
     access: {role: 'operator'},
-    params: OfRun,
+    summary: 'Answer what a run asks',
+    description:
+      'Nothing of this run changes by it: a retry applies it, and any run of the import begun later. The last answer to a question holds.',
+    answers: {200: Answered},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'FILE_GONE', 'NOT_FOUND'],
+    example: {
+      body: {answers: [{key, recordId}], rules: [{flowId: 'accounts', kind: 'match', choice: 'first'}]},
+      answer: {answered: 1, rules: [{flowId: 'accounts', kind: 'match', choice: 'first'}]},
+    },
+    params: OfImportRun,
     body: AnswersBody,
     handle({db, caller: {org, person}, params, body}) {
       return db.transaction(async tx => {

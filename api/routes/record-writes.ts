@@ -1,12 +1,28 @@
-import {z} from 'zod'
 import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/writes/records.ts'
+import {runId} from '../answers/examples.ts'
+import {RecordResults, WriteBegun} from '../answers/writes.ts'
 import {askerOf, askWrite} from '../ask-write.ts'
+import {OfModule} from '../params.ts'
+import {ofOutsideWrite} from '../refusals.ts'
 import {route} from '../route.ts'
-
-const OfModule = z.object({org: z.string(), id: z.string(), module: z.string()})
 
 /** A hundred records of eighty thousand bytes. */
 const mostBytes = 8 * 1024 ** 2
+
+const item = {rowKey: 'row-17', rowNumber: 17, writeId: 'row-17-1'}
+const recordId = '5725767000000411001'
+const told = {rowKey: item.rowKey, writeId: item.writeId, ok: true, recordId}
+
+const EXAMPLES = {
+  create: {
+    body: {runId, items: [{...item, payload: {Account_Name: 'Example Ltd'}}]},
+    answer: {results: [{...told, outcome: 'created'}]},
+  },
+  update: {
+    body: {runId, items: [{...item, recordId, payload: {Website: 'www.example.org'}}]},
+    answer: {results: [{...told, outcome: 'updated'}]},
+  },
+}
 
 /** Records an engine outside this service has planned, written under its run: metered, logged, sent once. */
 const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typeof CreateBody | typeof UpdateBody) =>
@@ -14,6 +30,17 @@ const writeRoute = (method: 'post' | 'put', kind: 'create' | 'update', body: typ
     method,
     path: '/orgs/:org/connectors/:id/records/:module',
     access: {role: 'operator'},
+    summary: kind === 'create' ? 'Create records under a run' : 'Update records under a run',
+    description: `For an engine of your own, which has authorised the run: metered, logged and sent once. What was one and the same for all items is answered as
+itself, with \`results\` beside it. With \`Prefer: respond-async\` the answer is 202, and \`GET /orgs/{org}/writes/{id}\` tells the rest.`,
+    answers: {200: RecordResults, 202: WriteBegun},
+    refusals: [
+      ...(['BATCH_SIZE', 'ROW_KEY_REPEATED', 'NOT_FOUND', 'MODULE_NOT_FOUND', 'SUBFORM_NOT_WRITABLE'] as const),
+      ...(kind === 'update' ? (['RECORD_REPEATED'] as const) : []),
+      ...(['BUSY', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
+      ...ofOutsideWrite,
+    ],
+    example: EXAMPLES[kind],
     params: OfModule,
     body,
     mostBytes,

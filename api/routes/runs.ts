@@ -9,18 +9,39 @@ import {readRun} from '../../shared/runs/names.ts'
 import {StartBody, startRun} from '../../shared/runs/start.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
+import {job, run} from '../answers/examples.ts'
+import {RunAnswer, RunBegun, Runs} from '../answers/runs.ts'
 import {limitOf} from '../page.ts'
+import {OfImport, OfImportRun} from '../params.ts'
 import {answerJob} from '../prefer.ts'
+import {ofPlan} from '../refusals.ts'
 import {route} from '../route.ts'
 
-const OfImport = z.object({org: z.string(), id: z.string()})
-const OfRun = z.object({org: z.string(), id: z.string(), run: z.string()})
+const nothing = Object.fromEntries(Object.keys(run.counts.Accounts).map(outcome => [outcome, 0]))
+const begun = {
+  ...{...run, state: 'queued', rowsWritten: 0, counts: {Accounts: nothing}, questions: 0, startedAt: null},
+  progress: {done: 0, total: 1_200, unit: 'rows', rowsPerSecond: null, etaSeconds: null},
+}
 
 export default [
   route({
     method: 'post',
     path: '/orgs/:org/imports/:id/runs',
     access: {role: 'operator'},
+    summary: 'Run an import',
+    description: `Begins a run, a dry run (\`dryRun\`) or a retry (\`retryOf\`). What the import is now is kept for it: what is changed later changes nothing of it.
+The job is over with the run; follow the run itself by \`GET …/events\`.`,
+    answers: {200: RunBegun, 202: RunBegun},
+    refusals: [
+      ...(['IMPORT_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'NOT_READY', 'WRITES_PAUSED', 'NO_DISCOVERY', 'RUN_NOT_FOUND'] as const),
+      ...(['NOT_YOUR_RUN', 'RUN_USED', 'RUN_CONNECTOR_MISMATCH', 'RUN_RETRIED', 'DRY_RUN', 'NO_FILE', 'SNAPSHOT_CHANGED'] as const),
+      ...(['FROM_FUTURE', 'UNREADABLE'] as const),
+      ...ofPlan,
+    ],
+    example: {
+      body: {declaredRows: 1_200},
+      answer: {run: begun, job: job('import.run')},
+    },
     params: OfImport,
     body: StartBody,
     async handle(input) {
@@ -35,6 +56,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/runs',
     access: {role: 'operator'},
+    summary: 'List the runs of an import',
+    answers: {200: Runs},
+    refusals: ['IMPORT_NOT_FOUND'],
+    example: {query: {limit: '50'}, answer: {runs: [run]}},
     params: OfImport,
     query: z.object({limit: limitOf({usual: 50, most: 200})}),
     async handle({db, caller: {org}, params: {id}, query: {limit}}) {
@@ -50,7 +75,11 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/runs/:run',
     access: {role: 'operator'},
-    params: OfRun,
+    summary: 'Read a run',
+    answers: {200: RunAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
+    example: {answer: {run}},
+    params: OfImportRun,
     async handle({db, caller: {org}, params}) {
       return {run: describeRun(await findImportRun(db, {org, importId: params.id, runId: params.run}))}
     },
@@ -59,7 +88,12 @@ export default [
     method: 'post',
     path: '/orgs/:org/imports/:id/runs/:run/cancel',
     access: {role: 'operator'},
-    params: OfRun,
+    summary: 'Cancel a run',
+    description: 'It writes no more rows, and ends once what is in flight is settled. One that has ended stays as it is.',
+    answers: {200: RunAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
+    example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. Retry this run to carry on'}}}},
+    params: OfImportRun,
     async handle({db, caller: {org}, params}) {
       const named = {org, importId: params.id, runId: params.run}
       await cancelRun(db, (await findImportRun(db, named)).run)

@@ -10,15 +10,24 @@ import type {Db} from '../../sql/database.ts'
 import {listFirings} from '../../sql/firings.ts'
 import {listSchedules, type Schedule} from '../../sql/schedules.ts'
 import type {Member} from '../access.ts'
+import {
+  Fired,
+  FiringPage,
+  firingExample,
+  newScheduleExample,
+  SchedulePage,
+  ScheduleRead,
+  ScheduleRemoved,
+  scheduleExample,
+} from '../answers/schedules.ts'
 import {conditionOf} from '../if-match.ts'
-import {limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../page.ts'
+import {OfSchedule, OfTemplate} from '../params.ts'
 import {answerJob} from '../prefer.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
-const OfTemplate = z.object({org: z.string(), id: z.string()})
-const OfSchedule = OfTemplate.extend({schedule: z.string()})
-const Page = z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()})
+const Page = z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor})
 
 const askerOf = ({org, person, role}: Member) => ({org, person, rank: role})
 const named = (caller: Member, {id, schedule}: z.output<typeof OfSchedule>) => ({...askerOf(caller), template: id, id: schedule})
@@ -34,6 +43,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules',
     access: {role: 'builder'},
+    summary: 'List the schedules of a template',
+    answers: {200: SchedulePage},
+    refusals: ['NOT_FOUND', 'INVALID_CURSOR'],
+    example: {answer: {schedules: [scheduleExample], nextCursor: null}},
     params: OfTemplate,
     query: Page,
     async handle({db, config, caller, params: {id: template}, query}) {
@@ -52,6 +65,12 @@ export default [
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules',
     access: {role: 'builder'},
+    summary: 'Make a schedule',
+    description:
+      'It acts as whoever makes it, and does what they may do at the moment. Credentials of its source are kept sealed and never told. The `ETag` is its version.',
+    answers: {201: ScheduleRead},
+    refusals: ['NOT_FOUND', 'STAFF_VIEW', 'LIMIT_SCHEDULES', 'CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'],
+    example: {body: newScheduleExample, answer: {schedule: scheduleExample}},
     params: OfTemplate,
     body: NewSchedule,
     async handle({db, config, caller, params: {id}, body}) {
@@ -63,6 +82,11 @@ export default [
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
     access: {role: 'builder'},
+    summary: 'Read a schedule',
+    description: 'The `ETag` is its version.',
+    answers: {200: ScheduleRead},
+    refusals: ['NOT_FOUND'],
+    example: {answer: {schedule: scheduleExample}},
     params: OfSchedule,
     handle: async ({db, caller, params}) => answer(db, await findOwnSchedule(db, named(caller, params))),
   }),
@@ -71,6 +95,18 @@ export default [
     method: 'put',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
     access: {role: 'builder'},
+    summary: 'Replace a schedule',
+    description:
+      'A credential that is left out stays, for the same place and user alone. Turned on, what stopped it is taken to be mended. What was due before is fired still. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
+    answers: {200: ScheduleRead},
+    refusals: [
+      ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES'] as const),
+      ...(['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'] as const),
+    ],
+    example: {
+      body: {...newScheduleExample, source: {kind: 'https', url: 'https://files.example.org/leads.csv'}},
+      answer: {schedule: scheduleExample},
+    },
     params: OfSchedule,
     body: ReplacedSchedule,
     async handle({db, config, caller, params, body, request}) {
@@ -83,8 +119,14 @@ export default [
     method: 'patch',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
     access: {role: 'builder'},
+    summary: 'Turn a schedule on or off',
+    description:
+      'What was due while it was off is not made up for. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
+    answers: {200: ScheduleRead},
+    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES'],
+    example: {body: {enabled: true}, answer: {schedule: scheduleExample}},
     params: OfSchedule,
-    body: z.strictObject({enabled: z.boolean()}),
+    body: z.strictObject({enabled: z.boolean().describe('Whether it fires by itself')}),
     async handle({db, caller, params, body, request}) {
       const asked = {...named(caller, params), condition: conditionOf(request)}
       return answer(db, await setEnabled({db}, asked, body.enabled))
@@ -95,6 +137,11 @@ export default [
     method: 'delete',
     path: '/orgs/:org/templates/:id/schedules/:schedule',
     access: {role: 'builder'},
+    summary: 'Delete a schedule with its history',
+    description: 'A run it has started goes on. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
+    answers: {200: ScheduleRemoved},
+    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT'],
+    example: {answer: {removed: scheduleExample.id}},
     params: OfSchedule,
     async handle({db, caller, params, request}) {
       await removeSchedule({db}, {...named(caller, params), condition: conditionOf(request)})
@@ -106,8 +153,13 @@ export default [
     method: 'post',
     path: '/orgs/:org/templates/:id/schedules/:schedule/run',
     access: {role: 'builder'},
+    summary: 'Fire a schedule out of turn',
+    description: 'On or off. The job ends once the run is under way, or there is nothing to run; `GET …/firings` tells what came of it.',
+    answers: {200: Fired, 202: Fired},
+    refusals: ['NOT_FOUND', 'IMPORT_RUNNING', 'BUSY'],
+    example: {body: {again: true}},
     params: OfSchedule,
-    body: z.strictObject({again: z.boolean().default(false)}),
+    body: z.strictObject({again: z.boolean().default(false).describe('Also if the file is the one it ran last')}),
     async handle(input) {
       const {db, queue, caller, params, body} = input
       const {firing, job} = await db.transaction(tx => fireNow(tx, queue, {...named(caller, params), ...body}))
@@ -119,6 +171,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/templates/:id/schedules/:schedule/firings',
     access: {role: 'builder'},
+    summary: 'List the times a schedule fired',
+    answers: {200: FiringPage},
+    refusals: ['NOT_FOUND', 'INVALID_CURSOR'],
+    example: {answer: {firings: [firingExample], nextCursor: null}},
     params: OfSchedule,
     query: Page,
     async handle({db, config, caller, params, query}) {

@@ -1,8 +1,9 @@
 import {z} from 'zod'
-import {Settings} from '../../shared/registry/settings.ts'
 import {describeSettings, patchSettings, pauseWriting} from '../../shared/registry/settings-edit.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
-import {answerWrite, conditionOf, proposed} from '../if-match.ts'
+import {OrgSettings, SettingsChanged, SettingsRead, settingsExample, WritingChanged} from '../answers/settings.ts'
+import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {connector} from '../params.ts'
 import {route} from '../route.ts'
 
 export default [
@@ -10,6 +11,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/config/settings',
     access: {role: 'operator'},
+    summary: 'Read the settings of the org',
+    answers: {200: SettingsRead},
+    refusals: [],
+    example: {answer: {settings: settingsExample, registryVersion: 7}},
     handle: ({db, caller: {org}}) =>
       readAtOnce(db, async tx => {
         const registryVersion = await findRegistryVersion(tx, org)
@@ -21,8 +26,13 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/settings',
     access: {role: 'admin'},
+    summary: 'Change settings of the org',
+    description: `What is left out stays. \`followsCrmRoles\` takes the rank of changing members. ${ofCondition}`,
+    answers: {200: SettingsChanged},
+    refusals: [...ofEdit, 'ROLE_REQUIRED', 'MEMBERSHIP_GONE'],
+    example: {body: {timezone: 'Europe/Berlin'}, answer: {settings: settingsExample}},
     query: z.object({proposedBy: proposed}),
-    body: Settings.extend({followsCrmRoles: z.boolean()}).partial(),
+    body: OrgSettings.partial(),
     async handle({db, caller, query, body, request}) {
       const {settings, told} = await patchSettings(db, caller, {condition: conditionOf(request), ...query}, body)
       return answerWrite({settings}, told)
@@ -33,8 +43,13 @@ export default [
     method: 'patch',
     path: '/orgs/:org/config/writing',
     access: {role: 'admin'},
-    query: z.object({connector: z.string().optional(), proposedBy: proposed}),
-    body: z.strictObject({paused: z.boolean().optional()}),
+    summary: 'Stop or start writing through a connection',
+    description: `Of the connection named, or of the only one. Runs on it pause, and go on by themselves once it is started again. ${ofCondition}`,
+    answers: {200: WritingChanged},
+    refusals: [...ofEdit, 'CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED'],
+    example: {body: {paused: true}, answer: {writing: {con_01k9m0v6f8e2r4t7w3y5z1a2b3: {paused: true}}}},
+    query: z.object({connector, proposedBy: proposed}),
+    body: z.strictObject({paused: z.boolean().optional().describe('Whether nothing is to be written; left out, nothing changes')}),
     async handle({db, caller, query, body, request}) {
       const {registry, told} = await pauseWriting(db, caller, {condition: conditionOf(request), ...query}, body)
       return answerWrite({writing: registry.writing}, told)

@@ -5,12 +5,16 @@ import {followCrmRole} from '../../shared/people/follow.ts'
 import {openSession} from '../../shared/people/session.ts'
 import {beginSignIn, completeSignIn} from '../../shared/people/sign-in.ts'
 import {findMember} from '../../sql/members.ts'
+import {File, Nothing} from '../answers/common.ts'
+import {Me, SessionToken} from '../answers/people.ts'
 import {keepBrowser, readBrowser} from '../browser.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 import {outcomePage, refusalPage} from '../sign-in-page.ts'
 
-const text = z.string().max(4096).optional()
+const text = (what: string) => z.string().max(4096).optional().describe(what)
+
+const refusedPage = File('text/html', 'The refusal as a page, for a browser that accepts one')
 
 export default [
   route({
@@ -18,7 +22,16 @@ export default [
     path: '/auth/zoho/start',
     access: {public: true},
     effect: 'write',
-    query: z.object({dc: z.string().default('us'), return: text}),
+    summary: 'Begin to sign in with a CRM account',
+    description:
+      'For a browser, in a window of its own: it is sent to the CRM and comes back to the callback, which hands a session to the window that opened it.',
+    answers: {302: Nothing("To the CRM's sign-in, with a cookie the browser brings back")},
+    refusals: ['RETURN_NOT_ALLOWED', 'UNAVAILABLE'],
+    example: {query: {dc: 'eu', return: 'https://app.example.org'}},
+    query: z.object({
+      dc: z.string().default('us').describe('The data centre of the CRM account, such as `us`, `eu` or `in`'),
+      return: text('The origin of the page that opened this window, to which the session is handed; its own when left out'),
+    }),
     async handle({db, config, query, request}) {
       const browser = readBrowser(config, request.headers.cookie)
       const begun = await beginSignIn({db, config}, {purpose: 'session', dc: query.dc, returnTo: query.return, browser})
@@ -32,7 +45,23 @@ export default [
     path: '/auth/zoho/callback',
     access: {public: true},
     effect: 'write',
-    query: z.object({state: text, code: text, error: text, 'accounts-server': text}),
+    summary: 'Come back from the CRM and end a sign-in or a consent',
+    description:
+      'The CRM sends the browser here. The page posts `{type: "lading:session", token}` or `{type: "lading:connected", connectorId}` to the window that opened it, at the origin the visit began with. Refusals are pages where the browser accepts them.',
+    answers: {
+      200: File('text/html', 'A page that hands over the outcome and closes itself'),
+      302: Nothing('To the page on which a person lets an MCP client in'),
+      400: refusedPage,
+      403: refusedPage,
+      502: refusedPage,
+    },
+    refusals: ['SIGN_IN_EXPIRED', 'SIGN_IN_REFUSED', 'SIGN_IN_UNAVAILABLE', 'BANNED', 'ROLE_REQUIRED', 'ORG_CLOSED', 'UNAVAILABLE'],
+    query: z.object({
+      state: text('As the CRM was given it'),
+      code: text('What consent is exchanged by'),
+      error: text('Why there is no code'),
+      'accounts-server': text('The sign-in host of the account'),
+    }),
     async handle({db, config, log, query: {'accounts-server': accountsServer, ...query}, request}) {
       const browser = readBrowser(config, request.headers.cookie)
       try {
@@ -52,6 +81,11 @@ export default [
     method: 'post',
     path: '/auth/session/refresh',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
+    summary: 'Get a new session for the same person and org',
+    description: "Takes over the role the person has by now, the CRM's too where the org follows it.",
+    answers: {200: SessionToken},
+    refusals: ['LAST_OWNER'],
+    example: {answer: {token: 'eyJhbGciOiJIUzI1NiJ9.eyJzZXMiOiJzZXNfMDFrOSJ9.c2lnbmF0dXJl'}},
     async handle({db, config, crm, log, caller: {person, org}, request}) {
       if (org !== null) await followCrmRole({db, crm, log}, {org, person, signal: request.signal})
       const member = org === null ? null : await findMember(db, {org, person})
@@ -63,6 +97,16 @@ export default [
     method: 'get',
     path: '/auth/me',
     access: {role: 'operator', noOrg: true, closedOrg: true, oauth: true},
+    summary: 'Read who the bearer is',
+    answers: {200: Me},
+    refusals: [],
+    example: {
+      answer: {
+        org: {id: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', name: 'Example Ltd'},
+        user: {id: 'per_01k9m0v6f8e2r4t7w3y5z1a2b4', email: 'ana@example.org', name: 'Ana Example'},
+        ...{role: 'admin', via: 'token', staff: false, staffView: null},
+      },
+    },
     handle: ({caller: {org, orgName, person, email, name, role, via, staff, staffView}}) => ({
       org: org === null ? null : {id: org, name: orgName},
       user: {id: person, email, name},

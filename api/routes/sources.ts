@@ -7,18 +7,18 @@ import {ReaderOptions} from '../../shared/imports/reader.ts'
 import {describeSource} from '../../shared/sources/describe.ts'
 import {editSource} from '../../shared/sources/edit.ts'
 import {findImportSource} from '../../shared/sources/find.ts'
+import {Name} from '../../shared/sources/name.ts'
 import {removeSource} from '../../shared/sources/remove.ts'
 import {previewRows} from '../../shared/sources/rows.ts'
 import {takeFile} from '../../shared/templates/fill.ts'
+import {source, sourceId} from '../answers/examples.ts'
+import {Removed} from '../answers/imports.ts'
+import {PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
 import {readJson} from '../body.ts'
 import {limitOf} from '../page.ts'
+import {OfImport, OfSource} from '../params.ts'
+import {ofReading, ofReadingAgain} from '../refusals.ts'
 import {route} from '../route.ts'
-
-const Name = z
-  .string()
-  .min(1)
-  .max(255)
-  .refine(text => !/\p{Cc}/u.test(text) && text.isWellFormed(), 'No control characters')
 
 /** Options of a reader as JSON in a query: what would otherwise be sniffed. */
 const Reading = z
@@ -33,14 +33,22 @@ const Reading = z
   })
   .pipe(ReaderOptions)
 
-const Again = z.strictObject({fromSource: z.string(), sheet: z.string().min(1).max(255), label: Name.optional()})
+const Again = z.strictObject({
+  fromSource: z.string().describe('A workbook that is here already'),
+  sheet: z.string().min(1).max(255).describe('The sheet of it that is read'),
+  label: Name.optional().describe('What people call it'),
+})
 
-const OfSource = z.object({org: z.string(), id: z.string(), source: z.string()})
 type OfOne = {caller: {org: string}; params: z.output<typeof OfSource>}
 const placeOf = ({caller: {org}, params: {id, source}}: OfOne) => ({org, importId: id, sourceId: source})
 
 const Changes = z
-  .strictObject({label: Name, reader: ReaderOptions, cleaning: Cleaning, choices: ChoiceChanges})
+  .strictObject({
+    label: Name.describe('What people call it'),
+    reader: ReaderOptions.describe('How the file is read; what is left out stays'),
+    cleaning: Cleaning,
+    choices: ChoiceChanges,
+  })
   .partial()
   .refine(changes => Object.keys(changes).length > 0, 'Name what to change: label, reader, cleaning or choices')
 
@@ -49,13 +57,36 @@ export default [
     method: 'post',
     path: '/orgs/:org/imports/:id/sources',
     access: {role: 'operator'},
-    params: z.object({org: z.string(), id: z.string()}),
+    summary: 'Send a file to an import',
+    description: `The body is the file itself, CSV or XLSX, of any media type but \`application/json\`. It is read to its end: the answer says what was seen in each
+column, and what a person should decide.
+
+A body of \`application/json\`, \`{"fromSource": "src_…", "sheet": "…", "label": "…"}\`, reads another sheet of a workbook that is here already.
+Large files can be sent in parts: \`POST …/uploads\`.`,
+    answers: {201: TakenIn},
+    refusals: [
+      ...([
+        'IMPORT_NOT_FOUND',
+        'SOURCE_NOT_FOUND',
+        'FILE_GONE',
+        'IMPORT_RUNNING',
+        'FILE_TOO_LARGE',
+        'FILE_FORMAT',
+        'FILE_ENCRYPTED',
+      ] as const),
+      ...(['BUSY', 'BAD_JSON', 'BODY_TOO_LARGE', 'CONTENT_TYPE', 'REQUEST_TIMEOUT'] as const),
+      ...ofReading,
+    ],
+    example: {query: {name: 'accounts.csv', reader: '{"delimiter":","}'}, answer: {source}},
+    params: OfImport,
     query: z.object({
-      name: Name.optional(),
-      label: Name.optional(),
-      sheet: Name.optional(),
-      slot: Name.optional(),
-      reader: Reading.optional(),
+      name: Name.optional().describe('What the file is called: `file.csv` where it is left out'),
+      label: Name.optional().describe('What people call it; its name where it is left out'),
+      sheet: Name.optional().describe('Of a workbook, the sheet that is read; the first visible one where it is left out'),
+      slot: Name.optional().describe('The slot of the template it is for; need not be named where there is one'),
+      reader: Reading.optional().describe(
+        'As JSON, how the file is read: `ReaderOptions`. What is left out is sniffed from its first 64 KiB',
+      ),
     }),
     body: 'stream',
     status: 201,
@@ -71,6 +102,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source',
     access: {role: 'operator'},
+    summary: 'Read a file of an import, with what was seen in it',
+    answers: {200: SourceAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND'],
+    example: {answer: {source}},
     params: OfSource,
     handle: async input => ({source: describeSource((await findImportSource(input.db, placeOf(input))).source)}),
   }),
@@ -78,6 +113,12 @@ export default [
     method: 'patch',
     path: '/orgs/:org/imports/:id/sources/:source',
     access: {role: 'operator'},
+    summary: 'Change how a file is read, cleaned or called',
+    description:
+      'Under another reader or cleaning the file is read anew to its end; a reading that fails changes nothing. Runs keep what they began with.',
+    answers: {200: SourceAnswer},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'IMPORT_RUNNING', 'BUSY', ...ofReading],
+    example: {body: {cleaning: [{step: 'trim'}]}, answer: {source}},
     params: OfSource,
     body: Changes,
     handle: async input => ({source: describeSource(await editSource(input, placeOf(input), input.body))}),
@@ -86,6 +127,11 @@ export default [
     method: 'delete',
     path: '/orgs/:org/imports/:id/sources/:source',
     access: {role: 'operator'},
+    summary: 'Remove a file from an import',
+    description: 'Flows over it stay as they are, and the import is a draft until they are set anew.',
+    answers: {200: Removed('src', 'The file that is no more')},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'IMPORT_RUNNING'],
+    example: {answer: {removed: sourceId}},
     params: OfSource,
     async handle(input) {
       await removeSource(input, placeOf(input))
@@ -96,8 +142,29 @@ export default [
     method: 'get',
     path: '/orgs/:org/imports/:id/sources/:source/rows',
     access: {role: 'operator'},
+    summary: 'Read rows of a file as they are read and cleaned',
+    answers: {200: PreviewRows},
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND', 'BUSY', ...ofReadingAgain],
+    example: {
+      query: {from: '17', limit: '1'},
+      answer: {
+        ...{columns: ['Company', 'Web'], fileColumns: ['Company', 'Web'], nextFrom: 18},
+        rows: [
+          {
+            rowNumber: 17,
+            values: ['Example Ltd', 'www.example.org'],
+            raw: ['Example Ltd ', 'www.example.org'],
+            ragged: false,
+            struck: null,
+          },
+        ],
+      },
+    },
     params: OfSource,
-    query: z.object({from: limitOf({usual: 1, most: 2 ** 31}), limit: limitOf({usual: 50, most: 200})}),
+    query: z.object({
+      from: limitOf({usual: 1, most: 2 ** 31, what: 'The number of the first row'}),
+      limit: limitOf({usual: 50, most: 200}),
+    }),
     async handle(input) {
       const {source} = await findImportSource(input.db, placeOf(input))
       return previewRows(input, source, input.query)

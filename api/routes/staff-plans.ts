@@ -4,9 +4,11 @@ import {PackPaymentBody, PlanPaymentBody, placeOrg, pricePack, pricePlan, setOrg
 import {describeStanding} from '../../shared/entitlements/describe.ts'
 import {Reason} from '../../shared/people/staff-action.ts'
 import {listPacks, listPlans} from '../../sql/plans.ts'
+import {Answer} from '../answers/common.ts'
+import {GrantedCredits, Pack, PricedPlan, Standing} from '../answers/plans.ts'
 import {route} from '../route.ts'
 
-const params = z.object({org: z.string()})
+const params = z.object({org: z.string().describe('The org (`org_`)')})
 
 /** Plans, packs and credits as staff see and change them. */
 export default [
@@ -14,6 +16,12 @@ export default [
     method: 'post',
     path: '/entitlements/admin/orgs/:org/credits',
     access: {backoffice: true},
+    summary: 'Give an org AI credits',
+    description:
+      'The same `ref` gives nothing twice. Included credits end with the period unless `expiresAt` says otherwise, bought ones never.',
+    answers: {200: GrantedCredits},
+    refusals: ['NOT_FOUND'],
+    example: {body: {pool: 'purchased', credits: 500, ref: 'ticket-4711', reason: 'For the outage of March'}},
     params,
     body: CreditsBody,
     handle: ({db, caller: {staff}, params: {org}, body}) => grantByStaff(db, staff, {org, ...body}),
@@ -23,8 +31,13 @@ export default [
     method: 'post',
     path: '/staff/orgs/:org/plan',
     access: {backoffice: true},
+    summary: 'Put an org on a plan',
+    description: 'On any version of any plan. From and to a plan nobody pays for, a new period begins.',
+    answers: {200: Standing},
+    refusals: ['NOT_FOUND', 'SANDBOX_ORG', 'ALREADY_SUBSCRIBED'],
+    example: {body: {planVersionId: 'starter.1', reason: 'Agreed with sales'}},
     params,
-    body: z.strictObject({planVersionId: z.string(), reason: Reason}),
+    body: z.strictObject({planVersionId: z.string().describe('The version of the plan'), reason: Reason}),
     async handle({db, caller: {staff}, params: {org}, body}) {
       return describeStanding(await placeOrg(db, staff, {org, ...body}))
     },
@@ -34,6 +47,11 @@ export default [
     method: 'post',
     path: '/staff/orgs/:org/suspend',
     access: {backoffice: true},
+    summary: 'Suspend an org',
+    description: 'It begins nothing metered, whatever it has paid for; what it has begun completes.',
+    answers: {200: Standing},
+    refusals: ['NOT_FOUND'],
+    example: {body: {reason: 'Abuse'}},
     params,
     body: z.strictObject({reason: Reason}),
     async handle({db, caller: {staff}, params: {org}, body: {reason}}) {
@@ -45,6 +63,10 @@ export default [
     method: 'post',
     path: '/staff/orgs/:org/unsuspend',
     access: {backoffice: true},
+    summary: 'Lift the suspension of an org',
+    answers: {200: Standing},
+    refusals: ['NOT_FOUND'],
+    example: {body: {reason: 'Cleared up'}},
     params,
     body: z.strictObject({reason: Reason.optional()}),
     async handle({db, caller: {staff}, params: {org}, body: {reason}}) {
@@ -56,6 +78,9 @@ export default [
     method: 'get',
     path: '/billing/admin/plans',
     access: {backoffice: true},
+    summary: 'List every version of every plan',
+    answers: {200: Answer({plans: z.array(PricedPlan).describe('The lowest rank first')})},
+    refusals: [],
     handle: async ({db}) => ({plans: await listPlans(db)}),
   }),
 
@@ -63,7 +88,12 @@ export default [
     method: 'patch',
     path: '/billing/admin/plans/:id/payment',
     access: {backoffice: true},
-    params: z.object({id: z.string()}),
+    summary: 'Tie a plan to what the payment provider sells',
+    description: 'What is left out stays; null takes it away.',
+    answers: {200: PricedPlan},
+    refusals: ['NOT_FOUND'],
+    example: {body: {paymentProductId: 'prod_Example', paymentPriceMonthlyId: 'price_Monthly'}},
+    params: z.object({id: z.string().describe('The version of the plan')}),
     body: PlanPaymentBody,
     handle: ({db, caller: {staff}, params: {id}, body}) => pricePlan(db, staff, {id, ...body}),
   }),
@@ -72,6 +102,9 @@ export default [
     method: 'get',
     path: '/billing/admin/packs',
     access: {backoffice: true},
+    summary: 'List the packs of AI credits',
+    answers: {200: Answer({packs: z.array(Pack).describe('The smallest first')})},
+    refusals: [],
     handle: async ({db}) => ({packs: await listPacks(db)}),
   }),
 
@@ -79,7 +112,12 @@ export default [
     method: 'patch',
     path: '/billing/admin/packs/:key/payment',
     access: {backoffice: true},
-    params: z.object({key: z.string()}),
+    summary: 'Tie a pack of credits to what the payment provider sells',
+    description: 'What is left out stays; null takes it away.',
+    answers: {200: Pack},
+    refusals: ['NOT_FOUND'],
+    example: {body: {paymentProductId: 'prod_Example', paymentPriceId: 'price_Example'}},
+    params: z.object({key: z.string().describe('The pack')}),
     body: PackPaymentBody,
     handle: ({db, caller: {staff}, params: {key}, body}) => pricePack(db, staff, {key, ...body}),
   }),

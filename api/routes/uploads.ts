@@ -9,8 +9,12 @@ import {finishUpload} from '../../shared/uploads/finish.ts'
 import {keepPart} from '../../shared/uploads/part.ts'
 import {deleteUpload, listUnfinished} from '../../sql/uploads.ts'
 import {Answer} from '../answers/common.ts'
+import {Removed} from '../answers/imports.ts'
+import {TakenIn} from '../answers/sources.ts'
 import {Upload, UploadAnswer} from '../answers/uploads.ts'
 import {readDigest} from '../digest.ts'
+import {OfImport} from '../params.ts'
+import {ofReading} from '../refusals.ts'
 import {route} from '../route.ts'
 
 const NewUpload = z.strictObject({
@@ -22,8 +26,7 @@ const NewUpload = z.strictObject({
   sheet: Name.optional().describe('The sheet of a workbook; short for `reader: {sheet}`'),
 })
 
-const OfImport = z.object({org: z.string(), id: z.string()})
-const OfUpload = OfImport.extend({upload: z.string()})
+const OfUpload = OfImport.extend({upload: z.string().describe('The upload')})
 const OfPart = OfUpload.extend({
   offset: z
     .string()
@@ -93,10 +96,7 @@ export default [
 whole or not at all. A part that is kept already may be sent again: the answer tells the \`offset\` to go on at. With
 \`Content-Digest: sha-256=:…:\` it is kept only if its bytes have that digest.`,
     answers: {200: UploadAnswer},
-    refusals: [
-      ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_OFFSET', 'UPLOAD_BROKEN'] as const),
-      ...(['BODY_TOO_LARGE', 'DIGEST_MISMATCH', 'INVALID'] as const),
-    ],
+    refusals: [...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_OFFSET', 'BODY_TOO_LARGE', 'DIGEST_MISMATCH'] as const)],
     params: OfPart,
     body: 'stream',
     async handle(input) {
@@ -111,8 +111,13 @@ whole or not at all. A part that is kept already may be sent again: the answer t
     access: {role: 'operator'},
     summary: 'Take a file in whose parts have all come',
     description: 'Answers as `POST …/sources` does. Finishing again answers the same source, for a day.',
+    answers: {201: TakenIn},
+    refusals: [
+      ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_INCOMPLETE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND'] as const),
+      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'FILE_ENCRYPTED'] as const),
+      ...ofReading,
+    ],
     params: OfUpload,
-    body: z.strictObject({}),
     status: 201,
     async handle(input) {
       const {source, filled} = await finishUpload(input, placeOf(input))
@@ -125,7 +130,7 @@ whole or not at all. A part that is kept already may be sent again: the answer t
     access: {role: 'operator'},
     summary: 'Give up a file that is being sent',
     description: 'What came of it is removed. The source of one that was finished stays.',
-    answers: {200: Answer({removed: z.string().describe('The upload that is no more')})},
+    answers: {200: Removed('upl', 'The upload that is no more')},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND'],
     params: OfUpload,
     async handle(input) {

@@ -12,22 +12,41 @@ import {
 import {redeliver, sendTest} from '../../shared/notices/redeliver.ts'
 import {listDeliveries} from '../../sql/deliveries.ts'
 import {listEndpoints} from '../../sql/endpoints.ts'
-import {limitOf} from '../page.ts'
+import {
+  DeliveryPage,
+  DeliveryRead,
+  deliveryExample,
+  EndpointList,
+  EndpointRead,
+  EndpointWithSecret,
+  endpointExample,
+  secretExample,
+} from '../answers/webhooks.ts'
+import {Cursor, limitOf} from '../page.ts'
+import {OfEndpoint as params} from '../params.ts'
 import {route} from '../route.ts'
-
-const params = z.object({org: z.string(), id: z.string()})
 
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/webhooks',
     access: {role: 'admin'},
+    summary: 'List the webhook endpoints',
+    answers: {200: EndpointList},
+    refusals: [],
+    example: {answer: {webhooks: [endpointExample]}},
     handle: async ({db, caller}) => ({webhooks: await listEndpoints(db, caller.org)}),
   }),
   route({
     method: 'post',
     path: '/orgs/:org/webhooks',
     access: {role: 'admin'},
+    summary: 'Add a webhook endpoint',
+    description:
+      'It is told by POSTs of `{type, timestamp, data}` as [Standard Webhooks](https://www.standardwebhooks.com) has it, signed with the secret that is answered here and never again. 20 at most.',
+    answers: {201: EndpointWithSecret},
+    refusals: [],
+    example: {body: {url: endpointExample.url, events: ['run.ended']}, answer: {webhook: endpointExample, secret: secretExample}},
     body: NewEndpoint,
     status: 201,
     async handle({db, config, caller, body}) {
@@ -39,6 +58,10 @@ export default [
     method: 'get',
     path: '/orgs/:org/webhooks/:id',
     access: {role: 'admin'},
+    summary: 'Read a webhook endpoint',
+    answers: {200: EndpointRead},
+    refusals: ['NOT_FOUND'],
+    example: {answer: {webhook: endpointExample}},
     params,
     handle: async ({db, caller: {org}, params: {id}}) => ({webhook: await findOwn(db, {org, id})}),
   }),
@@ -46,6 +69,12 @@ export default [
     method: 'patch',
     path: '/orgs/:org/webhooks/:id',
     access: {role: 'admin'},
+    summary: 'Change a webhook endpoint',
+    description:
+      'What is left out stays. Switched off, what was on its way to it fails; switched on, nothing of before is held against it.',
+    answers: {200: EndpointRead},
+    refusals: ['NOT_FOUND'],
+    example: {body: {enabled: true}, answer: {webhook: endpointExample}},
     params,
     body: EndpointPatch,
     handle: async ({db, config, caller, params: {id}, body: patch}) => ({
@@ -56,6 +85,11 @@ export default [
     method: 'delete',
     path: '/orgs/:org/webhooks/:id',
     access: {role: 'admin'},
+    summary: 'Remove a webhook endpoint with its deliveries',
+    description: 'Answers it as it was.',
+    answers: {200: EndpointRead},
+    refusals: ['NOT_FOUND'],
+    example: {answer: {webhook: endpointExample}},
     params,
     handle: async ({db, caller, params: {id}}) => ({webhook: await removeEndpoint({db}, caller, id)}),
   }),
@@ -63,6 +97,11 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks/:id/secret',
     access: {role: 'admin'},
+    summary: 'Replace the secret of a webhook endpoint',
+    description: 'For 24 hours the one before signs beside it, so that either verifies.',
+    answers: {200: EndpointWithSecret},
+    refusals: ['NOT_FOUND'],
+    example: {answer: {webhook: {...endpointExample, oldSecretUntil: '2026-03-02T08:30:00.000Z'}, secret: secretExample}},
     params,
     async handle({db, config, caller, params: {id}}) {
       const {endpoint, secret} = await replaceSecret({db, config}, caller, id)
@@ -73,6 +112,11 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks/:id/test',
     access: {role: 'admin'},
+    summary: 'Send a webhook endpoint a test',
+    description: 'By the way of every other notice; while one is on its way there is no second.',
+    answers: {202: DeliveryRead},
+    refusals: ['NOT_FOUND', 'ENDPOINT_DISABLED'],
+    example: {answer: {delivery: deliveryExample}},
     params,
     status: 202,
     handle: async ({db, caller: {org}, params: {id}}) => ({delivery: await sendTest(db, {org, endpoint: id})}),
@@ -81,8 +125,12 @@ export default [
     method: 'get',
     path: '/orgs/:org/webhooks/:id/deliveries',
     access: {role: 'admin'},
+    summary: 'List what a webhook endpoint was told',
+    answers: {200: DeliveryPage},
+    refusals: ['NOT_FOUND', 'INVALID_CURSOR'],
+    example: {answer: {deliveries: [deliveryExample], nextCursor: null}},
     params,
-    query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: z.string().optional()}),
+    query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
     async handle({db, config, caller: {org}, params: {id}, query}) {
       const {id: endpoint} = await findOwn(db, {org, id})
       const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `deliveries ${endpoint}`, query, {
@@ -97,7 +145,12 @@ export default [
     method: 'post',
     path: '/orgs/:org/webhooks/:id/deliveries/:delivery/redeliver',
     access: {role: 'admin'},
-    params: params.extend({delivery: z.string()}),
+    summary: 'Begin a delivery again',
+    description: 'From its first attempt on, under the `webhook-id` it had.',
+    answers: {202: DeliveryRead},
+    refusals: ['NOT_FOUND', 'ENDPOINT_DISABLED'],
+    example: {answer: {delivery: deliveryExample}},
+    params: params.extend({delivery: z.string().describe('The delivery')}),
     status: 202,
     handle: async ({db, caller: {org}, params: {id, delivery}}) => ({delivery: await redeliver(db, {org, endpoint: id, id: delivery})}),
   }),

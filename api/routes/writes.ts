@@ -1,13 +1,25 @@
 import {z} from 'zod'
 import {readWrite} from '../../shared/writes/answer.ts'
+import {runId} from '../answers/examples.ts'
+import {WriteAnswer} from '../answers/writes.ts'
+import {OfOrg} from '../params.ts'
 import {route} from '../route.ts'
+
+const write = {id: 'wrt_01k9m11a2b3c4d5e6f7g8h9j0k', runId, kind: 'create', state: 'done', crm: null, createdAt: '2026-03-01T08:31:00.000Z'}
 
 export default [
   route({
     method: 'get',
     path: '/orgs/:org/writes/:id',
     access: {role: 'operator'},
-    params: z.object({org: z.string(), id: z.string()}),
+    summary: 'Read what became of a write',
+    description: 'For a week after its run has ended.',
+    answers: {200: WriteAnswer},
+    refusals: ['NOT_FOUND'],
+    example: {
+      answer: {write, results: [{rowKey: 'row-17', writeId: 'row-17-1', ok: true, recordId: '5725767000000411001', outcome: 'created'}]},
+    },
+    params: OfOrg.extend({id: z.string().describe('The write')}),
     async handle({db, caller: {org}, params: {id}}) {
       const {write, results} = await readWrite(db, {org, id})
       return {write, results}

@@ -10,7 +10,12 @@ import {newId} from '../ids.ts'
 
 /** A connection that needs nobody's consent: what it speaks to is described, and the secret it is let in by is given. */
 export const NewConnector = z
-  .strictObject({kind: z.literal('generic'), name: z.string().trim().min(1).max(100), document: Document, secret: Secret.optional()})
+  .strictObject({
+    kind: z.literal('generic').describe('A plain REST destination'),
+    name: z.string().trim().min(1).max(100).describe('What to call the connection'),
+    document: Document.describe('How it is spoken to'),
+    secret: Secret.optional().describe('What `auth` in the document sends. Kept sealed, and told to nobody'),
+  })
   .refine(({document, secret}) => (document.auth === undefined) === (secret === undefined), {
     path: ['secret'],
     message: 'A secret goes with `auth` in the document, which says where it is sent',

@@ -27,11 +27,11 @@ export const grantCredits = async (tx: Tx, {org, ref, pool, credits, expiresAt}:
 const most = 1_000_000_000
 
 export const CreditsBody = z.strictObject({
-  pool: z.enum(['included', 'purchased']),
-  credits: z.int().min(1).max(most),
-  ref: z.string().trim().min(1).max(200).optional(),
-  reason: z.string().trim().max(1000).nullish(),
-  expiresAt: z.iso.datetime({offset: true}).nullish(),
+  pool: z.enum(['included', 'purchased']).describe('Included ones are spent first'),
+  credits: z.int().min(1).max(most).describe('How many'),
+  ref: z.string().trim().min(1).max(200).optional().describe('What the gift is known by, so that it is given once; made up when left out'),
+  reason: z.string().trim().max(1000).nullish().describe('Why, for the record'),
+  expiresAt: z.iso.datetime({offset: true}).nullish().describe('When they end; left out: with the period when included, else never'),
 })
 
 /** What support gives: on the staff's record, and in the org's settings history. A `ref` used before gives, and records, nothing. */

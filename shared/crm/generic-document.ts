@@ -17,27 +17,31 @@ const Name = z
 const Label = z.string().trim().min(1).max(200)
 
 const Field = z.strictObject({
-  apiName: Name,
-  label: Label,
-  type: z.enum(TYPES),
-  length: z.int().min(1).max(1_000_000).optional(),
-  required: z.boolean().default(false),
-  unique: z.boolean().default(false),
-  readOnly: z.boolean().default(false),
-  picklist: z.array(z.string().min(1).max(200)).min(1).max(1_000).optional(),
+  apiName: Name.describe('The key it stands under in a record'),
+  label: Label.describe('What people call it'),
+  type: z.enum(TYPES).describe('What it holds'),
+  length: z.int().min(1).max(1_000_000).optional().describe('The most characters it takes'),
+  required: z.boolean().default(false).describe('Whether every create needs it'),
+  unique: z.boolean().default(false).describe('Whether no two records share a value'),
+  readOnly: z.boolean().default(false).describe('Whether the destination alone sets it'),
+  picklist: z.array(z.string().min(1).max(200)).min(1).max(1_000).optional().describe('The options of a choice'),
 })
 
 const Module = z.strictObject({
-  apiName: Name,
-  label: Label,
+  apiName: Name.describe('Its name in this API'),
+  label: Label.describe('What people call it'),
   path: z
     .string()
     .max(500)
-    .regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, 'A path such as /v1/contacts, without . or ..'),
+    .regex(/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/, 'A path such as /v1/contacts, without . or ..')
+    .describe('Where its records are, below `baseUrl`'),
   /** The key a record's id stands under. It is no field: the destination gives it. */
-  idField: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'Letters, digits and _, at most 100'),
-  displayField: Name.optional(),
-  fields: z.array(Field).min(1).max(500),
+  idField: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'Letters, digits and _, at most 100')
+    .describe("The key a record's id stands under; no field of its own"),
+  displayField: Name.optional().describe('The field a record is called by'),
+  fields: z.array(Field).min(1).max(500).describe('Its fields'),
 })
 
 /** Headers that are the transport's own. */
@@ -46,24 +50,32 @@ const TAKEN = /^(host|connection|keep-alive|content-.*|transfer-encoding|te|trai
 /** A plain REST destination. `renewal`: when the allowance of a day is there again, where the destination has such a moment. */
 export const Document = z
   .strictObject({
-    baseUrl: z.url().max(1_000).refine(isPlain, 'An address without name, password, query or fragment'),
-    modules: z.array(Module).min(1).max(200),
+    baseUrl: z
+      .url()
+      .max(1_000)
+      .refine(isPlain, 'An address without name, password, query or fragment')
+      .describe('Where it is. The operator has listed its origin'),
+    modules: z.array(Module).min(1).max(200).describe('What it has records of'),
     auth: z
       .strictObject({
         header: z
           .string()
           .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/)
-          .refine(header => !TAKEN.test(header), 'This header is not yours to set'),
+          .refine(header => !TAKEN.test(header), 'This header is not yours to set')
+          .describe('The header the secret is sent in'),
         scheme: z
           .string()
           .regex(/^[A-Za-z][A-Za-z0-9._~-]{0,39}$/)
-          .optional(),
+          .optional()
+          .describe('What stands before the secret, such as `Bearer`'),
       })
-      .optional(),
+      .optional()
+      .describe('How it lets us in; left out: it asks for nothing'),
     renewal: z
       .string()
       .regex(/^daily at ([01]\d|2[0-3]):[0-5]\d UTC$/, 'As in "daily at 05:00 UTC"')
-      .optional(),
+      .optional()
+      .describe('When the allowance of a day is there again'),
   })
   .superRefine(({modules}, ctx) => {
     for (const at of repeated(modules))

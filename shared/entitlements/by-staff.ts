@@ -65,10 +65,14 @@ const holdOrg = async (tx: Tx, org: string) => {
   return found
 }
 
-const id = z.string().trim().min(1).max(255).nullish()
-export const PackPaymentBody = z.strictObject({paymentProductId: id, paymentPriceId: id})
+const id = (what: string) =>
+  z.string().trim().min(1).max(255).nullish().describe(`The payment provider's id of ${what}; null takes it away`)
+export const PackPaymentBody = z.strictObject({paymentProductId: id('the product'), paymentPriceId: id('the price')})
 export const PlanPaymentBody = z.strictObject({
-  ...{paymentProductId: id, paymentPriceMonthlyId: id, paymentPriceAnnualId: id, paymentPriceOverageId: id},
+  paymentProductId: id('the product'),
+  paymentPriceMonthlyId: id('the price of a month'),
+  paymentPriceAnnualId: id('the price of a year'),
+  paymentPriceOverageId: id('the price of rows beyond the plan'),
 })
 
 /** What is left out stays. */

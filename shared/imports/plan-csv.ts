@@ -87,10 +87,14 @@ const planOf = (entries: OutcomeEntry[], {rowNumber, source, modules, values}: P
   })
 }
 
+/** What a dry run would do to one record of one row. */
+export const PLAN_ACTIONS = ['create', 'update', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
+export type PlanAction = (typeof PLAN_ACTIONS)[number]
+
 /** A planned entry's message begins with its step. */
-const stepOf = ({outcome, phase, message}: OutcomeEntry) => {
+export const stepOf = ({outcome, phase, message}: Pick<OutcomeEntry, 'outcome' | 'phase' | 'message'>): PlanAction => {
   if (outcome === 'planned')
-    return phase === 'patch' ? 'patch' : (['update', 'replace'].find(step => message?.startsWith(step)) ?? 'create')
+    return phase === 'patch' ? 'patch' : ((['update', 'replace'] as const).find(step => message?.startsWith(step)) ?? 'create')
   if (outcome === 'would_ask') return 'ask'
   return outcome === 'failed' || outcome === 'refused' ? 'fail' : 'skip'
 }

@@ -6,7 +6,7 @@ import {newId} from '../ids.ts'
 export type {Staff} from '../../sql/staff-actions.ts'
 
 /** Why, in the words of who does it: the record is read by people years later. */
-export const Reason = z.string().trim().min(1).max(1000)
+export const Reason = z.string().trim().min(1).max(1000).describe('Why, for whoever reads the record years later')
 
 /** Everything staff and the operator may do to others. Later kinds join here. */
 export type StaffActionKind =

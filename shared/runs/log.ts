@@ -46,7 +46,7 @@ const readMoved = async ({db, storage}: Place, {run, after, limit}: After): Prom
 }
 
 /** A run log entry in the specification's words. */
-const describeEntry = (entry: LogEntry, {flows, modules}: RunNames) => ({
+export const describeEntry = (entry: LogEntry, {flows, modules}: RunNames) => ({
   seq: entry.seq,
   rowKey: entry.rowKey,
   flowId: flows.find(({no}) => no === entry.flow)?.id ?? null,

@@ -22,7 +22,7 @@ type Added = {
   label: string
   reader?: ReaderOptions | undefined
   body: Readable
-  /** In the transaction that writes the row: what it throws leaves neither row nor object. */
+  /** In the transaction that writes the row: a refusal it throws leaves neither row nor object. */
   onSource?: ((tx: Tx, source: Source) => Promise<void>) | undefined
 }
 
@@ -51,7 +51,8 @@ export const addSource = async (
       return source
     })
   } catch (error) {
-    await storage.remove(fileKey)
+    // Where nobody knows whether it was committed, the file stays: one that no row names is found by the listing.
+    if (error instanceof Refusal) await storage.remove(fileKey)
     throw error
   }
 }

@@ -3,8 +3,11 @@ import type {Import} from '../../sql/imports.ts'
 import {Refusal} from '../errors.ts'
 import {Slot, type Template} from './template.ts'
 
-/** One file an import's template expects: `flows` reads it, `sourceId` fills it. */
-const ImportSlot = Slot.extend({flows: z.array(z.string()), sourceId: z.string().nullable()})
+/** One file an import's template expects. */
+export const ImportSlot = Slot.extend({
+  flows: z.array(z.string()).describe('The ids of the flows that read it'),
+  sourceId: z.string().nullable().describe('The file that fills it; null: none does yet'),
+})
 export type ImportSlot = z.output<typeof ImportSlot>
 
 export const slotsOf = ({slots}: Pick<Import, 'slots'>): ImportSlot[] => z.array(ImportSlot).parse(slots)

@@ -7,7 +7,7 @@ import type {ReaderOptions} from '../imports/reader.ts'
 import type {SourceTools} from '../sources/add.ts'
 import {findImportSource} from '../sources/find.ts'
 import {type Filled, takeFile} from '../templates/fill.ts'
-import {findImportUpload, type OfUpload} from './find.ts'
+import {findImportUpload, type OfUpload, refuseGone} from './find.ts'
 
 const partsPerLook = 100
 
@@ -48,7 +48,8 @@ const take = async (tools: SourceTools, {org, importId}: OfUpload, upload: Uploa
   if (sourceId !== null) return takeFile(tools, place, slot ?? undefined, {sourceId})
   const parts = openParts(tools, upload)
   const onSource = async (tx: Tx, {id: sourceId}: Source, slot: string | null) => {
-    if (!(await markFinished(tx, {no, sourceId, slot}))) throw new Error('The upload was finished or removed by another request')
+    // Finished by another, or removed: whoever finishes looks again.
+    if (!(await markFinished(tx, {no, sourceId, slot}))) refuseGone()
   }
   const stated = {label: label ?? undefined, reader: (reader ?? undefined) as ReaderOptions | undefined}
   return takeFile(tools, place, slot ?? undefined, {name, ...stated, body: parts.body, onSource}).catch(error => {

@@ -24,27 +24,26 @@ export const keepPart = async (tools: Tools, place: OfUpload, {offset, body, sha
   if (offset < upload.kept || upload.kept === upload.bytes) return upload
   const key = `${place.org}/${place.importId}/${upload.id}-${offset}-${randomUUID()}`
   await insertLoose(db, key)
-  try {
-    const bytes = await store(tools, {key, body, sha256, left: upload.bytes - offset})
-    atPoint('after_part')
-    const isKept = await db.transaction(async tx => {
-      if (!(await insertPart(tx, {uploadNo: upload.no, at: offset, bytes, key}))) return false
-      await nameLoose(tx, [key])
-      return true
-    })
-    if (!isKept) await giveUp(tools, key)
-  } catch (error) {
+  const bytes = await store(tools, {key, body, sha256, left: upload.bytes - offset}).catch(async error => {
     body.resume()
-    await giveUp(tools, key)
+    await giveUp(tools, key).catch(() => {})
     throw error
-  }
+  })
+  atPoint('after_part')
+  // What fails here may have been committed all the same: the object stays, named or written down.
+  const isKept = await db.transaction(async tx => {
+    if (!(await insertPart(tx, {uploadNo: upload.no, at: offset, bytes, key}))) return false
+    await nameLoose(tx, [key])
+    return true
+  })
+  if (!isKept) await giveUp(tools, key).catch(() => {})
   return (await findUpload(db, {importNo: upload.importNo, id: upload.id})) ?? refuseGone()
 }
 
 const gapAfter = ({kept, bytes}: Upload) =>
   new Refusal('UPLOAD_OFFSET', `${kept} of ${bytes} bytes are kept: go on with the byte at offset ${kept}`, {offset: kept, size: bytes})
 
-/** Where the database or the storage fails here too, the key is still written down, and whoever looks for loose objects removes it. */
+/** Where this fails too, the key is still written down, and whoever looks for loose objects removes it. */
 const giveUp = async ({db, storage}: Tools, key: string) => {
   await storage.remove(key)
   await deleteLoose(db, [key])

@@ -13,8 +13,9 @@ const dayMs = 24 * 60 * 60 * 1000
 const youngDays = 3
 /** Uploads that died between storage and database are few. With more than that, the storage and the database are not of one deployment. */
 const mostOrphans = 1_000
-/** The keys this service makes, to the letter: a source's file, a segment of a run's records, a plan. Nothing else is touched. */
-export const ours = /^org_\w+\/(imp_\w+\/src_\w+|runs\/run_\w+\/(plan|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz)$/
+/** The keys this service makes, to the letter: a source's file, a part of one that is being sent, a segment of a run's records, a plan. Nothing else is touched. */
+export const ours =
+  /^org_\w+\/(imp_\w+\/(src_\w+|upl_\w+-\d+-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})|runs\/run_\w+\/(plan|\d+-\d+)-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}\.ndjson\.gz)$/
 
 /** Objects that nothing names any more. What cannot be removed stays written down, and is asked for again. */
 export const removeDoomed = async (retaining: Retaining) => {

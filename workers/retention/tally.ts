@@ -11,6 +11,7 @@ export type Counts = Partial<
     | 'rows'
     | 'firings'
     | 'turns'
+    | 'uploads'
     | 'jobs'
     | 'discoveries'
     | 'objects'

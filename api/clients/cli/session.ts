@@ -15,7 +15,17 @@ export type Session = {
   keepFresh(): Promise<void>
 }
 
-export type Cli = {out: Output; settings: Settings; server(): string | undefined; open(): Promise<Session>}
+/** What every command is handed. `interrupt` is for those that have something to say when they are interrupted. */
+export type Cli = {
+  out: Output
+  settings: Settings
+  /** As `--server` names it. */
+  server(): string | undefined
+  open(): Promise<Session>
+  interrupt(): AbortSignal
+  /** What the process will exit with, where the command came to its end and that is not 0. */
+  exit(code: number): void
+}
 
 export const usualServer = 'http://127.0.0.1:4000'
 

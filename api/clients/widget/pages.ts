@@ -7,6 +7,17 @@ type Load = () => Promise<ComponentType<PageProps>>
 /** Every page by its address after `#/`; parts with a colon are handed to it. The first that fits is shown. */
 const pages: Record<string, Load> = {
   '': async () => (await import('./home.ts')).Home,
+  'imports/:id/files': async () => (await import('./imports/files.ts')).Files,
+  connections: async () => (await import('./connections/list.ts')).Connections,
+  settings: async () => (await import('./settings/general.ts')).General,
+  'settings/modules': async () => (await import('./settings/modules.ts')).Modules,
+  'settings/modules/:connection/:module': async () => (await import('./settings/module.ts')).Module,
+  'settings/libraries': async () => (await import('./settings/libraries.ts')).Libraries,
+  'settings/libraries/:namespace': async () => (await import('./settings/library.ts')).LibraryPage,
+  'settings/members': async () => (await import('./settings/members.ts')).Members,
+  'settings/tokens': async () => (await import('./settings/tokens.ts')).Tokens,
+  'settings/changes': async () => (await import('./settings/changes.ts')).Changes,
+  'settings/plan': async () => (await import('./settings/plan.ts')).Plan,
 }
 
 export const findPage = (path: string[]): {pattern: string; params: Params; load: Load} | null => {

@@ -5,6 +5,7 @@ import {applyTheme, type Theme, theme} from './state/theme.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
 import {Notice} from './ui/notice.ts'
+import {Tabs} from './ui/tabs.ts'
 
 const sections = [
   {key: 'imports', label: 'Imports'},
@@ -18,11 +19,7 @@ export const Shell = ({children}: {children?: Markup}) => html`
   <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
   <header class="top">
     <a class="brand" href="#/imports">Lading</a>
-    <nav aria-label="Sections">
-      <ul>
-        ${sections.map(({key, label}) => html`<li><a href=${to(key)} aria-current=${place.value.path[0] === key ? 'page' : undefined}>${label}</a></li>`)}
-      </ul>
-    </nav>
+    <${Tabs} class="sections" label="Sections" tabs=${sections.map(({key, label}) => ({label, href: to(key), isHere: place.value.path[0] === key}))} />
     <${Account} />
   </header>
   <main id="main" tabindex="-1">

@@ -33,7 +33,7 @@ export const askForSession = async (dc: string): Promise<string> => {
 
 /** Connects an org to the CRM account the person then signs in to; answers the connection's id. */
 export const askForConnection = async (org: string, {dc, name}: {dc: string; name: string}): Promise<string> => {
-  const begun = client.post(`/auth/orgs/${org}/connect`, {dc, name})
+  const begun = client.post(`/auth/orgs/${org}/connect`, {dc, name, return: location.origin})
   const {connectorId} = await askInPopUp(
     begun.then(({url}) => url as string),
     'lading:connected',

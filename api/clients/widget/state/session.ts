@@ -22,6 +22,9 @@ export const me = signal<Me | null | undefined>(token.value === null ? null : un
 /** Why the person has to sign in again, where it was not their own doing. */
 export const ended = signal<string | null>(null)
 
+/** For what `fetch` cannot do, such as telling how much was sent. */
+export const bearer = (): string | null => token.value
+
 const bare: Client = openClient({base: location.origin, bearer: () => token.value})
 
 /** The API under this session. A 401 ends the session, and the page asks the person to sign in where they are. */

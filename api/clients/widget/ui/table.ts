@@ -35,6 +35,6 @@ const cellOf = <T>({cell, head, label, isNumber, isName}: Column<T>, row: T) => 
   const name = label ?? (typeof head === 'string' ? head : '')
   const shape = isNumber ? 'number' : ''
   return isName
-    ? html`<th scope="row" class=${shape} data-label=${name}>${cell(row)}</th>`
-    : html`<td class=${shape} data-label=${name}>${cell(row)}</td>`
+    ? html`<th scope="row" class=${shape} data-label=${name}><div class="cell">${cell(row)}</div></th>`
+    : html`<td class=${shape} data-label=${name}><div class="cell">${cell(row)}</div></td>`
 }

@@ -1,10 +1,20 @@
+import {useEffect, useRef} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 
 type Tab = {href: string; label: Markup; isHere: boolean}
 
 /** Links, since each tab is a place with an address of its own. */
-export const Tabs = ({label, tabs}: {label: string; tabs: Tab[]}) => html`
-  <nav class="tabs" aria-label=${label}>
-    <ul>${tabs.map(({href, label: text, isHere}) => html`<li><a href=${href} aria-current=${isHere ? 'page' : undefined}>${text}</a></li>`)}</ul>
+export const Tabs = ({label, tabs, class: shape = 'tabs'}: {label: string; tabs: Tab[]; class?: string}) => {
+  const list = useRef<HTMLUListElement>(null)
+  const here = tabs.findIndex(({isHere}) => isHere)
+  useEffect(() => {
+    const link = list.current?.querySelector<HTMLElement>('[aria-current]')
+    // On a phone the list is moved sideways. Only that: the page itself stays where it is.
+    if (link) list.current!.scrollLeft = link.offsetLeft - (list.current!.clientWidth - link.clientWidth) / 2
+  }, [here])
+  return html`
+  <nav class=${shape} aria-label=${label}>
+    <ul ref=${list}>${tabs.map(({href, label: text, isHere}) => html`<li><a href=${href} aria-current=${isHere ? 'page' : undefined}>${text}</a></li>`)}</ul>
   </nav>
 `
+}

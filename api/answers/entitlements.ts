@@ -1,0 +1,68 @@
+import {z} from 'zod'
+import {Answer, Count, Moment} from './common.ts'
+import {Balance, Standing} from './plans.ts'
+
+const Limited = (what: string) => Answer({limit: Count(`How many ${what} the plan has room for`), used: Count('How many there are')})
+
+const usage = {
+  periodStart: Moment('When the period began'),
+  periodEnd: Moment('When it ends, and rows and credits count anew'),
+  rows: Answer({
+    limit: Count('Rows of the plan in this period; between the two where the plan was raised in it'),
+    used: Count('Rows written, those beyond the plan among them'),
+    reserved: Count('Rows held for runs under way, and for those that were authorised and not begun'),
+    remaining: Count('Rows a run could still be authorised for'),
+    overage: Count('Rows beyond the plan, which are billed one by one'),
+  }).describe('Rows of the period'),
+  modules: Limited('modules').describe('Modules that are enabled'),
+  schedules: Limited('schedules').describe('Schedules that are enabled'),
+}
+
+export const Usage = Answer(usage).meta({id: 'Usage', description: 'What an org has used in the period that is now'})
+
+export const Entitlements = Answer({...Standing.shape, usage: Usage, credits: Balance})
+
+const {included, purchased, reserved, available} = Balance.shape
+
+export const UsageAnswer = Answer({
+  ...usage,
+  credits: Answer({
+    ...{included, purchased, reserved, available},
+    spent: Count('AI credits spent in this period'),
+    byFeature: z
+      .array(
+        Answer({
+          feature: z.string().meta({description: 'What they were spent on', examples: ['auto_map']}),
+          credits: Count('AI credits spent on it in this period'),
+        }),
+      )
+      .describe('Spent on what; features that cost nothing are left out'),
+  }).describe('AI credits'),
+})
+
+/** The nearest first. Beside the code of a refusal whose limit it lifts. */
+export const Lift = z
+  .union([
+    Answer({by: z.literal('fewer').describe('Ask for fewer'), rows: z.int().positive().describe('At most so many rows')}),
+    Answer({
+      by: z.literal('trial').describe('An owner starts the trial'),
+      limit: z.int().nullable().describe('What it has room for; null: it is no number'),
+    }),
+    Answer({
+      by: z.literal('plan').describe('Change to this plan'),
+      planKey: z.string().describe('Which one'),
+      name: z.string().describe('What it is called'),
+      limit: z.int().nullable().describe('What it has room for; null: it is no number'),
+    }),
+    Answer({
+      by: z.literal('pack').describe('Buy this pack of AI credits'),
+      packKey: z.string().describe('Which one'),
+      name: z.string().describe('What it is called'),
+      credits: z.int().positive().describe('AI credits in it'),
+    }),
+    Answer({by: z.literal('overage').describe('Let rows beyond the plan through')}),
+    Answer({by: z.literal('period').describe('Wait for the next period'), at: Moment('When it begins')}),
+    Answer({by: z.literal('payment').describe('Pay what is open, or change the card, at the billing portal')}),
+    Answer({by: z.literal('support').describe('Write to support')}),
+  ])
+  .meta({id: 'Lift', description: 'One thing that would let the same request through'})

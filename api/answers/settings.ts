@@ -1,0 +1,30 @@
+import {z} from 'zod'
+import {Settings} from '../../shared/registry/settings.ts'
+import {Answer, ByName, registryVersion} from './common.ts'
+
+/** Who is an admin by the CRM's word is a setting too, and no part of the registry. */
+export const OrgSettings = Settings.extend({
+  followsCrmRoles: z.boolean().describe('Whether administrators of the CRM are admins here when they sign in'),
+})
+
+const Told = OrgSettings.meta({id: 'OrgSettings'})
+
+export const SettingsRead = Answer({
+  settings: Told,
+  registryVersion: z.int().nonnegative().describe("The version of the org's configuration that says so"),
+})
+
+export const SettingsChanged = Answer({settings: Told, registryVersion})
+
+export const WritingChanged = Answer({
+  writing: ByName(
+    Answer({paused: z.literal(true).describe('Always true')}),
+    'By id: the connections on which writing is paused now. The others are not named',
+  ),
+  registryVersion,
+})
+
+export const settingsExample = {
+  ...{dateFormat: 'dd.MM.yyyy', timezone: 'Europe/Berlin', expressionContext: {country: 'DE'}, aiSamplePolicy: 'masked'},
+  followsCrmRoles: true,
+}

@@ -1,0 +1,101 @@
+import {Command, CommanderError} from 'commander'
+import {EXIT} from './cli/exit-codes.ts'
+import {type Failure, failureOf, usage} from './cli/failure.ts'
+import {openInterrupt} from './cli/interrupt.ts'
+import {type Output, openOutput} from './cli/output.ts'
+import {openSession} from './cli/session.ts'
+import {readSettings, type Settings} from './cli/settings.ts'
+import {clean} from './cli/words.ts'
+import {nouns} from './commands/nouns.ts'
+import {readVersion} from './cli/version.ts'
+
+/** Runs one command; answers what the process is to exit with. Whatever goes wrong is said here, and only here. */
+export const main = async (args: string[]): Promise<number> => {
+  const settings = readSettings()
+  const [own] = args.includes('--') ? [args.slice(0, args.indexOf('--'))] : [args]
+  const out = openOutput(own.includes('--json'), {out: process.stdout, err: process.stderr, columns: settings.columns})
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', leaveWithReader)
+  const ended = {exit: EXIT.ok as number}
+  try {
+    const program = await createProgram({settings, out, args, exit: code => void (ended.exit = code)})
+    await program.parseAsync(args, {from: 'user'})
+    return ended.exit
+  } catch (error) {
+    // Help and the version that were asked for.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
+    const failure = error instanceof CommanderError ? misused(error) : failureOf(error)
+    tell(out, failure)
+    return failure.exit
+  }
+}
+
+/** `head` has read enough. */
+const leaveWithReader = (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.pipeClosed)
+  throw error
+}
+
+type Shape = {settings: Settings; out: Output; args: readonly string[]; exit(code: number): void}
+
+/** Only the noun that is meant is loaded whole; of the others help and completion need a name and a line. */
+export const createProgram = async ({settings, out, args, exit}: Shape): Promise<Command> => {
+  const program = new Command('lading')
+  const {take} = openInterrupt()
+  const server = () => program.opts<{server?: string}>().server
+  const cli = {out, settings, server, open: () => openSession(settings, server()), interrupt: take, exit}
+  program
+    .description('Carries rows from files into a CRM, and says of every row what became of it.')
+    .option('--server <url>', 'the server (default: LADING_URL, or the one signed in to last)')
+    .option('--json', 'answer in JSON: one document, or a line per event where a command goes on')
+    .helpOption('-h, --help', 'what a command does, with examples')
+    .version(readVersion(), '-V, --version', 'the version of this program')
+    .configureHelp({showGlobalOptions: true, styleTitle: text => out.style('bold', text)})
+    .configureOutput({writeErr: () => {}, writeOut: text => void out.out.write(text), getOutHelpWidth: out.width, getErrHelpWidth: out.width})
+    .showSuggestionAfterError(true)
+    .exitOverride()
+    .addHelpText('after', OUTRO)
+  const meant = nounOf(args)
+  const isWhole = meant === 'completion'
+  for (const {name, names = [name], summary, group, load} of nouns) {
+    const isMeant = isWhole || [name, ...names].includes(meant ?? '')
+    if (isMeant) (await load()).default(cli, program)
+    else for (const [at, one] of names.entries()) program.command(one).summary(Array.isArray(summary) ? summary[at]! : summary).helpGroup(group)
+  }
+  return program
+}
+
+/** The first word that is neither an option nor the value of one; after `help` the one it is asked of. */
+export const nounOf = (args: readonly string[]): string | undefined => {
+  const words = args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
+  return words[0] === 'help' ? (words[1] ?? 'help') : words[0]
+}
+
+/** Commander's own sentences, without their prefix, and what to do about them. */
+const misused = (error: CommanderError): Failure => {
+  const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
+  const suggestion = hint ? hint.replace(/^\((.*)\)$/, '$1') : null
+  if (error.code === 'commander.help') return usage('Say what to do', 'lading --help lists the commands')
+  return usage(message, [suggestion, 'See: lading help COMMAND'].filter(part => part !== null).join(' '))
+}
+
+const mostDetails = 10
+
+/** The error in a line, what is the matter in detail, and what to do next. */
+const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
+  if (out.json) return void out.err.write(`${JSON.stringify({error: message, code, exit, next, ...detail})}\n`)
+  const {issues = [], request} = detail as {issues?: {path?: (string | number)[]; message?: string}[]; request?: string}
+  const shown = issues.slice(0, mostDetails).map(({path = [], message: what}) => `  ${clean(path.join('.'))}${path.length ? ': ' : ''}${clean(what)}`)
+  const lines = [
+    `${out.style('red', 'Error:', out.err)} ${clean(message)}${exit === EXIT.refused ? ` (${code})` : ''}`,
+    ...shown,
+    ...(issues.length > mostDetails ? [`  and ${issues.length - mostDetails} more`] : []),
+    ...(next ? [next] : []),
+    ...(request && code === 'INTERNAL' ? [`Request ${request}`] : []),
+  ]
+  out.err.write(`${lines.join('\n')}\n`)
+}
+
+const OUTRO = `
+Begin with: lading login, then lading import FILE --template NAME --watch
+In CI: set LADING_URL and LADING_TOKEN instead of signing in
+More: lading help COMMAND, lading help exit-codes, lading help environment`

@@ -1,0 +1,71 @@
+import {createHash, timingSafeEqual} from 'node:crypto'
+import {createServer, type IncomingMessage, type ServerResponse} from 'node:http'
+import type {AddressInfo} from 'node:net'
+
+export type Listener = {port: number; token: Promise<string>; close(): void}
+
+const mostBytes = 16 * 1024
+
+/**
+ * Waits on this machine for the page to hand a session over, by a form that knows the state. Whatever else comes is turned away, and the
+ * first right one ends it. `signal` and the time-out end the wait.
+ */
+export const listenForSession = async (state: string, {signal, timeoutMs}: {signal: AbortSignal; timeoutMs: number}): Promise<Listener> => {
+  const {promise: token, resolve, reject} = Promise.withResolvers<string>()
+  const server = createServer((request, response) => {
+    take(request, state, (server.address() as AddressInfo).port).then(
+      taken => {
+        answer(response, taken === null ? 403 : 200, taken === null ? REFUSED : DONE)
+        if (taken !== null) resolve(taken)
+      },
+      () => answer(response, 400, REFUSED),
+    )
+  })
+  server.requestTimeout = 10_000
+  server.headersTimeout = 5_000
+  server.maxConnections = 20
+  await new Promise<void>((listening, failed) => server.once('error', failed).listen(0, '127.0.0.1', listening))
+  const timer = setTimeout(() => reject(new Error('TIMED_OUT')), timeoutMs)
+  const onAbort = () => reject(signal.reason)
+  signal.addEventListener('abort', onAbort, {once: true})
+  const close = () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    server.close()
+    server.closeIdleConnections()
+  }
+  token.catch(() => {}).finally(close)
+  return {port: (server.address() as AddressInfo).port, token, close}
+}
+
+/** The token of a form that has the state; null for anything else. `Host` keeps other names of this machine out. */
+const take = async (request: IncomingMessage, state: string, port: number): Promise<string | null> => {
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
+  if (request.method !== 'POST' || !isForm || request.headers.host !== `127.0.0.1:${port}`) return null
+  let text = ''
+  for await (const chunk of request) {
+    text += chunk
+    if (text.length > mostBytes) return null
+  }
+  const form = new URLSearchParams(text)
+  const token = form.get('token')
+  return isSame(form.get('state') ?? '', state) && token && /^[\w.-]+$/.test(token) ? token : null
+}
+
+/** In the same time whatever was sent. */
+const isSame = (given: string, wanted: string) => timingSafeEqual(hashOf(given), hashOf(wanted))
+const hashOf = (text: string) => createHash('sha256').update(text).digest()
+
+const answer = (response: ServerResponse, status: number, text: string) => {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    'referrer-policy': 'no-referrer',
+    connection: 'close',
+  })
+  response.end(`<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>lading</title><p>${text}</p></html>\n`)
+}
+
+const DONE = 'The command line is signed in. You can close this window and go on in the terminal.'
+const REFUSED = 'This is not what the command line waits for. Start again with <code>lading login</code>.'

@@ -1,0 +1,67 @@
+import {type Command, Option} from 'commander'
+import {FAIL_ON} from '../cli/ending.ts'
+import {rowRange, wholeNumber} from '../cli/options.ts'
+import {type Asked, prepareImport} from '../cli/prepare.ts'
+import {type Following, followRun, isWatched, startRun} from '../cli/run-start.ts'
+import type {Cli} from '../cli/session.ts'
+import {clean, plural} from '../cli/words.ts'
+
+type Options = Omit<Asked, 'files'> & Following & {declaredRows?: number; rows?: {from?: number; to?: number}}
+
+export default (cli: Cli, program: Command) => {
+  const command = program
+    .command('import')
+    .summary('import files into the CRM')
+    .description('Sends files, says what is to be done with their rows, and runs that.')
+    .argument('<file...>', 'a CSV or XLSX file, SLOT=FILE where a template takes several, - for the standard input')
+    .option('-t, --template <name>', 'what is to be done, as a template of the org has it: name or id')
+    .option('--flow <file>', 'what is to be done, as JSON: flows, each with its module and fields')
+    .option('-c, --connection <name>', 'the CRM to write to, where there are several: name or id')
+    .option('--name <name>', 'what the import is called (default: its files)')
+    .option('--dry-run', 'write nothing; say row by row what would be written')
+    .option('--declared-rows <n>', 'stop after so many rows', wholeNumber)
+    .option('--rows <range>', 'only rows with these numbers: 1-100, 500-, 7', rowRange)
+    .option('--resume', 'only carry on what was interrupted, or fail')
+    .option('--fresh', 'begin anew, though an import of these files was interrupted')
+  return watching(command)
+    .addHelpText('after', IMPORT_HELP)
+    .action(async (files: string[], options: Options) => {
+      const session = await cli.open()
+      const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files})
+      const {declaredRows, dryRun = false, rows} = options
+      const run = begun ?? (await startRun(session, importId, {dryRun, ...(declaredRows && {declaredRows}), ...(rows && {rows})}))
+      await forget()
+      if (isWatched(options)) {
+        cli.out.event({event: 'run', import: importId, run}, `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`)
+        return followRun(cli, session, run, options.failOn)
+      }
+      const rowsThere = sources.reduce((sum, source) => sum + source.rows, 0)
+      cli.out.answer({import: importId, sources: sources.map(({id, name, rows: many}) => ({id, name, rows: many})), run}, [
+        `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId} has begun: ${plural(rowsThere, 'row')} of ${clean(sources.map(({name}) => name).join(', '))}`,
+        `Next: lading watch ${run.id}`,
+      ])
+    })
+}
+
+/** The options of whatever begins a run. */
+export const watching = (command: Command) =>
+  command.option('-w, --watch', 'follow the run to its end').addOption(failOn('; watches too'))
+
+export const failOn = (more = '') =>
+  new Option('--fail-on <rows>', `which rows that were not written make it end with 2${more} (default: refused)`).choices(FAIL_ON)
+
+const IMPORT_HELP = `
+Files are sent in parts. When that is interrupted, the same command goes on where it broke off.
+With --watch it ends with what became of the rows: 0 all written, 2 some not, 3 stopped.
+--fail-on refused counts rows that were refused, failed or never answered; skipped also those
+passed over or waiting for a decision; never counts none, and only a stop is not 0.
+With --watch --json every line is an event: run, state, progress, and end with the exit code.
+
+Examples:
+  lading import leads.csv --template "Leads of the month" --watch
+  lading import leads.csv --template Leads --dry-run --watch   # look first
+  lading import orders=o.csv lines=l.csv --template Orders     # several files
+  zcat leads.csv.gz | lading import - --template Leads --fail-on skipped
+  lading import leads.csv --flow flow.json --connection "Main CRM"
+
+Next: lading results RUN, lading results RUN --failed, lading retry RUN`

@@ -1,0 +1,36 @@
+import type {Command} from 'commander'
+import {waitForJob} from '../cli/job.ts'
+import type {Cli} from '../cli/session.ts'
+import {clean, count, moment} from '../cli/words.ts'
+import type {Json} from '../http.ts'
+
+export default (cli: Cli, program: Command) => {
+  const jobs = program.command('jobs').summary('show a job, or wait for it').description('What takes long is a job of the server: a discovery, a check, a run.')
+  jobs
+    .command('show')
+    .summary('show one')
+    .argument('<id>', 'as the answer that began it said')
+    .action(async (id: string) => {
+      const {client, path} = await cli.open()
+      const job = await client.get(path(`jobs/${encodeURIComponent(id)}`))
+      cli.out.answer({job}, describe(job))
+    })
+  jobs
+    .command('wait')
+    .summary('wait until it has ended')
+    .description('Ends with 0 where it was done, and with 7 where it was refused, failed or cancelled.')
+    .argument('<id>', 'as the answer that began it said')
+    .addHelpText('after', '\nExample:\n  lading jobs wait 0f8fad5b-d9cb-469f-a165-70867728950e')
+    .action(async (id: string) => {
+      const session = await cli.open()
+      const job = await waitForJob(cli, session, await session.client.get(session.path(`jobs/${encodeURIComponent(id)}`)))
+      cli.out.answer({job}, describe(job))
+    })
+}
+
+const describe = ({id, name, state, progress, error, createdAt, endedAt}: Json): string[] => [
+  `${name} ${id}: ${state}`,
+  ...(progress ? [`  ${count(progress.done)}${progress.total === null ? '' : ` of ${count(progress.total)}`} ${progress.unit}`] : []),
+  ...(error ? [`  ${clean(error.error)} (${error.code})`] : []),
+  `  begun ${moment(createdAt)}${endedAt ? `, ended ${moment(endedAt)}` : ''}`,
+]

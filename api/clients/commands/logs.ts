@@ -1,0 +1,115 @@
+import {createWriteStream} from 'node:fs'
+import {rename, rm} from 'node:fs/promises'
+import {Readable} from 'node:stream'
+import {pipeline} from 'node:stream/promises'
+import {setTimeout as sleep} from 'node:timers/promises'
+import type {Command} from 'commander'
+import {usage} from '../cli/failure.ts'
+import {findRun} from '../cli/find.ts'
+import {interrupted} from '../cli/interrupt.ts'
+import type {Cli, Session} from '../cli/session.ts'
+import {clean} from '../cli/words.ts'
+import type {Json} from '../http.ts'
+
+type Logs = {follow?: boolean; failed?: boolean; limit?: number}
+type Results = {output?: string; failed?: boolean; plan?: boolean; source?: string}
+
+export default (cli: Cli, program: Command) => {
+  program
+    .command('logs')
+    .summary('show what became of every row')
+    .description('The log of a run: every attempt of every row, in the order it was settled.')
+    .argument('<run>', 'its id, or that of an import, whose last run is meant')
+    .option('-f, --follow', 'go on until the run has ended')
+    .option('--failed', 'only what went wrong')
+    .addHelpText(
+      'after',
+      '\nWith --json every entry is a line of its own.\n\nExamples:\n  lading logs run_01k9… --failed\n  lading logs run_01k9… -f\n  lading logs imp_01k9… --json | jq -c "select(.outcome == \\"refused\\") | {rowNumber, code, message}"',
+    )
+    .action((given: string, options: Logs) => logs(cli, given, options))
+
+  program
+    .command('results')
+    .summary('get a run as a file')
+    .description('The file as it was, with what became of each row and its record ids; to the standard output or a file.')
+    .argument('<run>', 'its id, or that of an import, whose last run is meant')
+    .option('-o, --output <file>', 'write it there')
+    .option('--failed', 'only rows that were not written, to be put right and imported again')
+    .option('--plan', 'of a dry run: what would be written, field by field')
+    .option('--source <id>', 'which of several files, by the id of its source')
+    .addHelpText('after', '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: put failed.csv right, then lading import failed.csv --template NAME')
+    .action((given: string, options: Results) => results(cli, given, options))
+}
+
+const wentWrong = ['refused', 'failed', 'unanswered', 'skipped', 'would_ask']
+const pageRows = 1000
+const lookAgainMs = 1000
+
+const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
+  const session = await cli.open()
+  const run = await findRun(session, given)
+  const signal = follow ? cli.interrupt() : undefined
+  try {
+    for await (const entry of readEntries(session, run, {follow: Boolean(follow), ...(signal && {signal})}))
+      if (!failed || wentWrong.includes(entry.outcome)) await say(cli, entry)
+  } catch (error) {
+    if (!signal?.aborted) throw error
+    throw interrupted(`You no longer follow ${run.id}`, `Come back with: lading logs ${run.id} --follow`)
+  }
+}
+
+/** A reader that is slow is waited for: a log may have millions of lines. */
+const say = async ({out}: Cli, entry: Json) => {
+  out.event(entry, out.json ? undefined : lineOf(entry))
+  if (out.out.writableNeedDrain) await new Promise<void>(resolve => out.out.once('drain', resolve))
+}
+
+const lineOf = ({at, rowNumber, rowKey, module, outcome, recordId, code, message, attempt}: Json) =>
+  [at, rowNumber ? `row ${rowNumber}` : rowKey, module, outcome, recordId, code, message, attempt > 1 ? `(attempt ${attempt})` : null]
+    .filter(part => part)
+    .map(clean)
+    .join('  ')
+
+/** Page by page. The page that was the last is asked for again while the run goes on; what of it was said is not said twice. */
+async function* readEntries({client, path, keepFresh}: Session, {id}: Json, {follow, signal}: {follow: boolean; signal?: AbortSignal}) {
+  const at = path(`runs/${id}`)
+  let heard = 0
+  for (let cursor: string | null = null; ; ) {
+    const isOver = !follow || (await client.get(at, undefined, signal)).run.state === 'ended'
+    const {records, nextCursor}: Json = await client.get(`${at}/records`, {limit: pageRows, cursor}, signal)
+    for (const entry of records) {
+      if (entry.seq > heard) yield entry
+      heard = Math.max(heard, entry.seq)
+    }
+    if (nextCursor) cursor = nextCursor
+    else if (isOver) return
+    else await sleep(lookAgainMs, undefined, signal && {signal})
+    await keepFresh()
+  }
+}
+
+const results = async (cli: Cli, given: string, {output, failed, plan, source}: Results) => {
+  if (failed && plan) throw usage('Ask for --failed or for --plan, not both')
+  const session = await cli.open()
+  const run = await findRun(session, given, (one: Json) => one.dryRun === Boolean(plan))
+  if (!run.importId) throw usage(`${run.id} read no file here: an engine of your own carries it`, `Its log is here: lading logs ${run.id}`)
+  const kind = plan ? 'plan' : failed ? 'failed' : 'results'
+  const query = {run: run.id, source}
+  const response = await session.client.open('GET', session.path(`imports/${run.importId}/${kind}.csv`), {query, timeoutMs: 600_000})
+  const body = Readable.fromWeb(response.body as never)
+  if (output === undefined || output === '-') return pipeline(body, cli.out.out, {end: false})
+  await writeWhole(output, body)
+  cli.out.answer({file: output, run: run.id, bytes: Number(response.headers.get('content-length'))}, `${output} is written`)
+}
+
+/** What breaks off leaves the file that was there before. */
+const writeWhole = async (path: string, body: Readable) => {
+  const draft = `${path}.${process.pid}.part`
+  try {
+    await pipeline(body, createWriteStream(draft))
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, {force: true})
+    throw error
+  }
+}

@@ -1,0 +1,102 @@
+import type {Command} from 'commander'
+import {usage} from '../cli/failure.ts'
+import {waitForJob} from '../cli/job.ts'
+import {wholeNumber} from '../cli/options.ts'
+import type {Cli, Session} from '../cli/session.ts'
+import {clean, moment} from '../cli/words.ts'
+import {type Json, readPages} from '../http.ts'
+
+export default (cli: Cli, program: Command) => {
+  const schedules = program
+    .command('schedules')
+    .summary('list, fire and switch schedules')
+    .description('A schedule runs a template by itself, over a file it fetches.')
+    .addHelpText('after', '\nExamples:\n  lading schedules\n  lading schedules fire "Nightly leads" --wait\n  lading schedules firings "Nightly leads"')
+    .action(() => list(cli))
+  schedules.command('list').summary('list them').action(() => list(cli))
+  const named = (verb: string, summary: string) => schedules.command(verb).summary(summary).argument('<schedule>', 'name or id')
+  named('show', 'show one: when, what from, and how it went last').action((given: string) => show(cli, given))
+  named('firings', 'list when it ran and what came of it')
+    .option('-n, --limit <n>', 'at most so many', wholeNumber, 20)
+    .action((given: string, {limit}: {limit: number}) => firings(cli, given, limit))
+  named('fire', 'run it now')
+    .option('--again', 'though file, template and connection are those of the last run')
+    .option('-w, --wait', 'until it has begun its run, or said why not')
+    .addHelpText('after', '\nNext: lading schedules firings NAME, lading watch RUN')
+    .action((given: string, options: {again?: boolean; wait?: boolean}) => fire(cli, given, options))
+  named('on', 'switch it on').action((given: string) => turn(cli, given, true))
+  named('off', 'switch it off').action((given: string) => turn(cli, given, false))
+}
+
+const heads = {
+  list: [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'TEMPLATE'}, {head: 'CRON'}, {head: 'ZONE'}, {head: 'STATE'}, {head: 'NEXT'}],
+  firings: [{head: 'DUE'}, {head: 'BY'}, {head: 'STATE'}, {head: 'OUTCOME'}, {head: 'WHY'}, {head: 'RUN', keep: true}],
+}
+
+/** They are listed by template: there are few of both. */
+const readAll = async ({client, path}: Session): Promise<Json[]> => {
+  const found: Json[] = []
+  for await (const template of readPages(client, path('templates'), 'templates', {limit: 200}))
+    for await (const schedule of readPages(client, path(`templates/${template.id}/schedules`), 'schedules', {limit: 200}))
+      found.push({...schedule, templateName: template.name})
+  return found
+}
+
+const find = async (session: Session, given: string) => {
+  const all = await readAll(session)
+  const [found, another] = all.filter(({id, name}) => id === given || name === given)
+  if (!found) throw usage(`There is no schedule ${given}`, 'List those there are: lading schedules')
+  if (another) throw usage(`Several schedules are called ${given}`, 'Name it by its id: lading schedules')
+  return {schedule: found, at: session.path(`templates/${found.templateId}/schedules/${found.id}`)}
+}
+
+const stateOf = ({enabled, stopped}: Json) => (enabled ? 'on' : stopped ? `stopped: ${stopped.code ?? stopped.reason ?? 'see show'}` : 'off')
+
+const list = async ({out, open}: Cli) => {
+  const schedules = await readAll(await open())
+  const rows = schedules.map(one => [one.id, one.name, one.templateName, one.cron, one.timezone, stateOf(one), one.next[0]?.local ?? '-'])
+  out.answer({schedules}, () => (rows.length ? out.table(heads.list, rows) : 'There are no schedules yet: they are made in the browser, or by POST …/templates/{id}/schedules'))
+}
+
+const show = async ({out, open}: Cli, given: string) => {
+  const session = await open()
+  const {at, schedule: {templateName}} = await find(session, given)
+  const {schedule} = await session.client.get(at)
+  const {lastFiring: last} = schedule
+  out.answer({schedule}, [
+    `${out.style('bold', clean(schedule.name))}  ${schedule.id}, ${stateOf(schedule)}`,
+    `  runs     ${clean(templateName)}, at ${schedule.cron} (${schedule.timezone})`,
+    `  from     ${clean(JSON.stringify(schedule.source))}`,
+    ...schedule.next.slice(0, 3).map(({local}: Json, n: number) => `  ${n === 0 ? 'next ' : '     '}    ${local}`),
+    `  last     ${last ? `${moment(last.dueAt)}: ${last.outcome ?? last.state}${last.runId ? ` (${last.runId})` : ''}` : 'never'}`,
+  ])
+}
+
+const firings = async ({out, open}: Cli, given: string, limit: number) => {
+  const session = await open()
+  const {at} = await find(session, given)
+  const {firings: found} = await session.client.get(`${at}/firings`, {limit})
+  const rows = found.map((one: Json) => [moment(one.dueAt), one.by, one.state, one.outcome ?? '', reasonOf(one.reason), one.runId ?? ''])
+  out.answer({firings: found}, () => (rows.length ? out.table(heads.firings, rows) : 'It has not fired yet'))
+}
+
+const reasonOf = (reason: Json) => (reason === null || typeof reason === 'string' ? (reason ?? '') : (reason.code ?? reason.stopped ?? reason.message ?? ''))
+
+const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boolean; wait?: boolean}) => {
+  const session = await cli.open()
+  const {at, schedule} = await find(session, given)
+  const {firing, job} = await session.client.post(`${at}/run`, {again})
+  if (!wait) return cli.out.answer({firing, job}, [`${clean(schedule.name)} fires`, `Next: lading schedules firings ${schedule.id}`])
+  await waitForJob(cli, session, job)
+  const {firings: all} = await session.client.get(`${at}/firings`, {limit: 20})
+  const now = all.find(({id}: Json) => id === firing.id) ?? firing
+  const said = [now.outcome ?? now.state, reasonOf(now.reason)].filter(part => part).join(': ')
+  cli.out.answer({firing: now}, [`${clean(schedule.name)}: ${clean(said)}`, ...(now.runId ? [`Next: lading watch ${now.runId}`] : [])])
+}
+
+const turn = async ({out, open}: Cli, given: string, enabled: boolean) => {
+  const session = await open()
+  const {at, schedule} = await find(session, given)
+  const {schedule: turned} = await session.client.patch(at, {enabled}, {'if-match': `"${schedule.version}"`})
+  out.answer({schedule: turned}, `${clean(turned.name)} is ${enabled ? `on; next at ${turned.next[0]?.local ?? 'no time'}` : 'off'}`)
+}

@@ -1,0 +1,127 @@
+import {writeFile} from 'node:fs/promises'
+import type {Command} from 'commander'
+import {EXIT} from '../cli/exit-codes.ts'
+import {Failure} from '../cli/failure.ts'
+import {findConnection, findTemplate} from '../cli/find.ts'
+import {readJsonFile} from '../cli/inputs.ts'
+import {formatJson} from '../cli/stable-json.ts'
+import type {Cli} from '../cli/session.ts'
+import {clean, moment, plural} from '../cli/words.ts'
+import {type Json, readPages} from '../http.ts'
+
+export default (cli: Cli, program: Command) => {
+  const templates = program
+    .command('templates')
+    .summary('list, show, check, export and import templates')
+    .description('A template is an import without its files: columns, mappings, how files are read.')
+    .addHelpText('after', '\nExamples:\n  lading templates\n  lading templates show Leads\n  lading templates export Leads -o leads.json\n\nNext: lading import FILE --template NAME')
+    .action(() => list(cli))
+  templates.command('list').summary('list them').action(() => list(cli))
+  templates
+    .command('show')
+    .summary('show one: the files it takes and where their columns go')
+    .argument('<template>', 'name or id')
+    .action((named: string) => show(cli, named))
+  templates
+    .command('check')
+    .summary('say whether it still fits the CRM')
+    .description('Holds a template against what the CRM has now. Ends with 8 where something would stop an import.')
+    .argument('<template>', 'name or id')
+    .option('-c, --connection <name>', 'against this one, for a template of any')
+    .addHelpText('after', '\nExample, in CI every night:\n  lading discover && lading templates check Leads')
+    .action((named: string, options: {connection?: string}) => check(cli, named, options.connection))
+  templates
+    .command('export')
+    .summary('print one as JSON')
+    .argument('<template>', 'name or id')
+    .option('-o, --output <file>', 'write it there')
+    .action((named: string, options: {output?: string}) => exportOne(cli, named, options.output))
+  templates
+    .command('import')
+    .summary('make one of JSON, or replace the one of its name')
+    .argument('<file>', 'as export wrote it')
+    .option('--share', 'for everybody of the org')
+    .action((file: string, options: {share?: boolean}) => importOne(cli, file, Boolean(options.share)))
+  templates
+    .command('save')
+    .summary('make one of an import')
+    .argument('<import>', 'its id')
+    .argument('<name>', 'what it is to be called')
+    .action((fromImport: string, name: string) => save(cli, fromImport, name))
+  templates.command('delete').summary('delete one').argument('<template>', 'name or id').action((named: string) => remove(cli, named))
+}
+
+const list = async ({out, open}: Cli) => {
+  const {client, path} = await open()
+  const templates = await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
+  const rows = templates.map(({id, name, version, shared, createdBy, updatedAt}: Json) => [id, name, version, shared ? 'shared' : 'own', createdBy ?? '', moment(updatedAt)])
+  const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'VERSION', right: true}, {head: 'WHOSE'}, {head: 'BY'}, {head: 'CHANGED'}]
+  out.answer({templates}, () => (rows.length ? out.table(heads, rows) : 'There are no templates yet. Make one of an import: lading templates save IMPORT NAME'))
+}
+
+const show = async ({out, open}: Cli, named: string) => {
+  const {template} = await findTemplate(await open(), named)
+  const files = template.sources.flatMap(({slot, label, columns}: Json) => [`  ${slot}  ${clean(label)}: ${clean(columns.join(', '))}`])
+  const flows = template.flows.flatMap(({id, sourceId, module, match, fields}: Json) => [
+    `  ${id}  ${sourceId} -> ${module}${match ? `, matched by ${match.by.join(' + ')} (one: ${match.onOne}, many: ${match.onMany})` : ', always created'}`,
+    ...fields.map(({field, mode, source, staticValue, transform}: Json) => `      ${field} = ${clean(transform ?? (mode === 'static' ? JSON.stringify(staticValue) : (source ?? mode)))}`),
+  ])
+  out.answer({template}, [
+    `${out.style('bold', clean(template.name))}  ${template.id}, version ${template.version}, ${template.shared ? 'shared' : 'own'}`,
+    ...(template.description ? [clean(template.description)] : []),
+    ...['Files:', ...files, 'Flows:', ...flows],
+  ])
+}
+
+const check = async ({out, open}: Cli, named: string, connection: string | undefined) => {
+  const session = await open()
+  const {template} = await findTemplate(session, named)
+  const connector = connection === undefined ? undefined : (await findConnection(session, connection)).id
+  const checked = await session.client.get(session.path(`templates/${template.id}/check`), {connector})
+  const rows = checked.problems.map(({stops, kind, module, field, message}: Json) => [stops ? 'stops' : 'note', kind, module ?? '', field ?? '', message])
+  const heads = [{head: 'WHAT'}, {head: 'KIND'}, {head: 'MODULE'}, {head: 'FIELD'}, {head: 'MESSAGE'}]
+  out.answer(checked, () => (rows.length ? out.table(heads, rows) : `${clean(template.name)} fits what the CRM has (read ${moment(checked.discovery.createdAt)})`))
+  const stopping = checked.problems.filter(({stops}: Json) => stops).length
+  if (stopping > 0)
+    throw new Failure(`${plural(stopping, 'problem')} would stop an import by ${clean(template.name)}`, {
+      ...{exit: EXIT.different, code: 'DOES_NOT_FIT'},
+      next: 'Put the template right in the browser, or export, edit and import it: lading templates export NAME -o FILE',
+    })
+}
+
+/** The document alone, as import takes it. */
+const documentOf = ({name, description, connectorId, sources, flows}: Json) => ({name, description, connectorId, sources, flows})
+
+const exportOne = async ({out, open}: Cli, named: string, output: string | undefined) => {
+  const document = documentOf((await findTemplate(await open(), named)).template)
+  if (output === undefined) return void out.out.write(formatJson(document))
+  await writeFile(output, formatJson(document))
+  out.answer({file: output}, `${output} is written`)
+}
+
+const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
+  const document = await readJsonFile(file)
+  const session = await open()
+  const {client, path} = session
+  const all = await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
+  const before = all.find(({name, mayEdit}: Json) => name === document.name && mayEdit) as Json
+  const written = before
+    ? await client.put(path(`templates/${before.id}`), document, {'if-match': `"${before.version}"`})
+    : await client.post(path('templates'), document)
+  const isShared = share && !written.template.shared
+  const {template} = isShared ? await client.post(path(`templates/${written.template.id}/share`), {shared: true}) : written
+  out.answer({template}, [`${clean(template.name)} is ${before ? `at version ${template.version}` : 'made'}: ${template.id}`, `Next: lading templates check ${template.id}`])
+}
+
+const save = async ({out, open}: Cli, fromImport: string, name: string) => {
+  const {client, path} = await open()
+  const {template, leftOut = []} = await client.post(path('templates'), {fromImport, name})
+  out.answer({template, leftOut}, [`${clean(template.name)} is made: ${template.id}`, ...leftOut.map((what: string) => `  left out: ${clean(what)}`)])
+}
+
+const remove = async ({out, open}: Cli, named: string) => {
+  const session = await open()
+  const {template, etag} = await findTemplate(session, named)
+  await session.client.delete(session.path(`templates/${template.id}`), {'if-match': etag})
+  out.answer({removed: template.id}, `${clean(template.name)} is deleted`)
+}

@@ -1,0 +1,24 @@
+import type {Command} from 'commander'
+import type {Cli} from '../cli/session.ts'
+import {count, moment} from '../cli/words.ts'
+import type {Json} from '../http.ts'
+
+export default (cli: Cli, program: Command) => {
+  program
+    .command('usage')
+    .summary('show what of the plan is used')
+    .addHelpText('after', '\nExamples:\n  lading usage\n  lading usage --json | jq .usage.rows.remaining')
+    .action(async () => {
+      const {client} = await cli.open()
+      const me = await client.get('/entitlements/me')
+      const {plan, status, usage, credits, period} = me
+      const row = (what: string, {used, reserved = 0, limit}: Json) => [what, count(used), reserved ? count(reserved) : '', limit === null ? 'no limit' : count(limit)]
+      const rows = [row('rows', usage.rows), row('modules', usage.modules), row('schedules', usage.schedules)]
+      const heads = [{head: 'WHAT'}, {head: 'USED', right: true}, {head: 'RESERVED', right: true}, {head: 'OF', right: true}]
+      cli.out.answer(me, () => [
+        `${plan.name}, ${status}; ${moment(period.start)} to ${moment(period.end)}`,
+        ...cli.out.table(heads, rows),
+        `AI credits left: ${credits.available}`,
+      ])
+    })
+}

@@ -1,0 +1,29 @@
+import {ApiError, type Json} from '../../http.ts'
+import {followJob, type Job} from '../state/jobs.ts'
+import {client, inOrg} from '../state/session.ts'
+
+export type Discovery = {
+  id: string
+  createdAt: string
+  seenAt: string
+  modules: {apiName: string; label?: string; [more: string]: Json}[]
+  diff: Json
+}
+
+/** Reads the modules and fields of a connection anew; answers the job, which takes seconds to minutes. */
+export const startDiscovery = async (connectorId: string): Promise<Job> =>
+  (await client.post<Json>(inOrg('/discovery/run'), {connectorId})).job
+
+export const runDiscovery = async (connectorId: string, following: Parameters<typeof followJob>[1] = {}): Promise<void> => {
+  await followJob((await startDiscovery(connectorId)).id, following)
+}
+
+/** What was read last; null where nothing was read yet. */
+export const readDiscovery = async (connector: string, signal?: AbortSignal): Promise<Discovery | null> => {
+  try {
+    return (await client.get<Json>(inOrg('/discovery/latest'), {connector}, signal)).discovery
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'NO_DISCOVERY') return null
+    throw error
+  }
+}

@@ -1,0 +1,34 @@
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {Page, Shown} from '../ui/page.ts'
+import {Connect} from './connect.ts'
+import {ConnectionSheet} from './sheet.ts'
+
+export type Connection = {
+  id: string
+  name: string
+  kind: string
+  dc: string
+  state: 'connected' | 'ended' | 'disconnected'
+  crmUserName: string
+  writesPaused: boolean
+  createdAt: string
+}
+
+/** The CRMs this organisation writes to. */
+export const Connections = () => {
+  const loaded = useLoad<Connection[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
+  return html`
+    <${Page} title="Connections" lead="The CRM accounts rows are written to. A connection acts as the person who consented to it.">
+      <${Shown} of=${loaded}>
+        ${(list: Connection[]) => html`
+          ${list.length === 0 && html`<p class="empty">${isAtLeast('admin') ? 'There is none yet: connect your CRM, and its modules and fields are read.' : 'There is none yet: an admin connects the CRM.'}</p>`}
+          ${list.map(connection => html`<${ConnectionSheet} key=${connection.id} connection=${connection} again=${loaded.again} />`)}
+          ${isAtLeast('admin') && html`<${Connect} isFirst=${list.length === 0} again=${loaded.again} />`}
+        `}
+      <//>
+    <//>
+  `
+}

@@ -1,0 +1,146 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {askForConnection} from '../state/pop-up.ts'
+import {client, inOrg, isAtLeast, me} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm, Dialog} from '../ui/dialog.ts'
+import {Check, TextField} from '../ui/field.ts'
+import {at, count, onDay, plural} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Pill, type Tone} from '../ui/pill.ts'
+import {readDiscovery, runDiscovery} from './discovery.ts'
+import type {Connection} from './list.ts'
+
+const tones: Record<Connection['state'], Tone> = {connected: 'good', ended: 'bad', disconnected: 'neutral'}
+
+type SheetProps = {connection: Connection; again: () => void}
+
+/** One connection: whether it works, what of the CRM's day is left, what is known of its modules, and what may be done with it. */
+export const ConnectionSheet = ({connection, again}: SheetProps) => {
+  const {id, name, state, crmUserName, createdAt, dc} = connection
+  return html`
+    <section class="sheet connection" aria-labelledby=${id}>
+      <div class="row">
+        <h2 class="grow" id=${id}>${name} <${Pill} tone=${tones[state]}>${state}<//></h2>
+        ${isAtLeast('admin') && state !== 'disconnected' && html`<${Deeds} connection=${connection} again=${again} />`}
+      </div>
+      ${state === 'ended' && html`<${Notice} kind="warning" title="The CRM has taken the consent back">Connect it again: nothing is read or written until then.<//>`}
+      <dl class="facts">
+        <dt>Acts as</dt>
+        <dd>${crmUserName || 'a plain destination'} (${dc}), since ${onDay(createdAt)}</dd>
+        ${state === 'connected' && html`<${CreditFacts} id=${id} /><${DiscoveryFacts} id=${id} />`}
+      </dl>
+      ${state === 'connected' && isAtLeast('admin') && html`<${Writing} connection=${connection} again=${again} />`}
+    </section>
+  `
+}
+
+const CreditFacts = ({id}: {id: string}) => {
+  const loaded = useLoad<Json>(async signal => (await client.get<Json>(inOrg(`/connectors/${id}/credits`), {}, signal)).credits, [id])
+  const check = useDoing(async () => {
+    const {credits, notAsked} = await client.post<Json>(inOrg(`/connectors/${id}/credits/check`))
+    say(notAsked === null ? `The CRM says ${count(credits.remaining)} are left` : 'It was asked moments ago')
+    loaded.again()
+  })
+  const credits = loaded.data
+  return html`
+    <dt>API credits</dt>
+    <dd>
+      ${credits && (credits.remaining === null ? 'not told yet' : `${count(credits.remaining)} left of ${credits.allowanceAtLeast ? 'at least ' : ''}${count(credits.allowance)}, told ${at(credits.remainingAt)}`)}
+      ${credits?.spent && html` <${Pill} tone="bad">used up for today<//>`}
+      <${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>Ask the CRM<//>
+      <${Problem} error=${loaded.error ?? check.error} />
+    </dd>
+  `
+}
+
+const DiscoveryFacts = ({id}: {id: string}) => {
+  const loaded = useLoad(signal => readDiscovery(id, signal), [id])
+  const read = useDoing(async () => {
+    await runDiscovery(id)
+    say('Modules and fields are read anew')
+    loaded.again()
+  })
+  return html`
+    <dt>Modules</dt>
+    <dd>
+      ${loaded.data === null && 'not read yet'}
+      ${loaded.data && `${plural(loaded.data.modules.length, 'module')}, last read ${at(loaded.data.seenAt)}`}
+      ${isAtLeast('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>Read them anew<//>`}
+      <${Problem} error=${loaded.error ?? read.error} />
+    </dd>
+  `
+}
+
+const Writing = ({connection: {id, writesPaused}, again}: SheetProps) => {
+  const change = useDoing(async (paused: boolean) => {
+    await client.patch(`${inOrg('/config/writing')}?connector=${id}`, {paused})
+    say(paused ? 'Writing is paused: runs wait' : 'Writing goes on')
+    again()
+  })
+  return html`
+    <${Check}
+      label="Pause writing"
+      hint="Nothing is written through this connection until it is lifted; runs under way wait"
+      checked=${writesPaused}
+      disabled=${change.isBusy}
+      onChange=${(paused: boolean) => change.run(paused)}
+    />
+    <${Problem} error=${change.error} />
+  `
+}
+
+const Deeds = ({connection, again}: SheetProps) => {
+  const [asks, setAsks] = useState<'rename' | 'disconnect' | null>(null)
+  const {id, name, dc} = connection
+  const connect = useDoing(async () => {
+    await askForConnection(me.value!.org!.id, {dc, name})
+    say(`${name} is connected again`)
+    again()
+  })
+  return html`
+    <div class="actions">
+      ${connection.kind === 'zoho' && html`<${Button} kind="quiet" isBusy=${connect.isBusy} onClick=${() => connect.run()}>Connect again<//>`}
+      <${Button} kind="quiet" onClick=${() => setAsks('rename')}>Rename<//>
+      <${Button} kind="quiet" onClick=${() => setAsks('disconnect')}>Disconnect<//>
+    </div>
+    <${Problem} error=${connect.error} />
+    ${asks === 'rename' && html`<${Rename} connection=${connection} again=${again} onClose=${() => setAsks(null)} />`}
+    ${
+      asks === 'disconnect' &&
+      html`
+        <${Confirm}
+          title=${`Disconnect ${name}?`}
+          action="Disconnect"
+          isDangerous
+          onClose=${() => setAsks(null)}
+          work=${async () => {
+            await client.delete(inOrg(`/connectors/${id}`))
+            say(`${name} is disconnected`)
+            again()
+          }}
+        >
+          Its consent is given back to the CRM. Runs and schedules on it stop; imports, results and the history stay.
+        <//>
+      `
+    }
+  `
+}
+
+const Rename = ({connection: {id, name: before}, again, onClose}: SheetProps & {onClose: () => void}) => {
+  const [name, setName] = useState(before)
+  const doing = useDoing(async () => {
+    await client.patch(inOrg(`/connectors/${id}`), {name})
+    onClose()
+    again()
+  })
+  const actions = html`<${Button} onClick=${onClose}>Cancel<//><${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>Rename<//>`
+  return html`
+    <${Dialog} title=${`Rename ${before}`} onClose=${onClose} actions=${actions}>
+      <${TextField} label="Name" required maxlength="100" value=${name} onInput=${setName} />
+      <${Problem} error=${doing.error} />
+    <//>
+  `
+}

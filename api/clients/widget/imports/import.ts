@@ -1,0 +1,133 @@
+/** What the API answers of an import, as far as these pages look at it. */
+export type Imported = {
+  id: string
+  name: string
+  connectorId: string
+  state: 'draft' | 'ready' | 'running' | 'done' | 'expired'
+  version: number
+  templateId: string | null
+  templateVersion: number | null
+  createdAt: string
+  expiredAt: string | null
+  flows: Flow[]
+  slots: Slot[]
+  sources: Source[]
+}
+
+export type Slot = {slot: string; label: string; flows: string[]; sourceId: string | null; columns: string[]}
+
+export type DateOrder = 'dmy' | 'mdy' | 'ymd'
+export type Choice = {dateOrder?: DateOrder; decimalMark?: 'point' | 'comma'; as?: 'text' | 'number'}
+
+export type Source = {
+  id: string
+  name: string
+  label: string
+  bytes: number
+  rows: number
+  cleaning: CleaningStep[]
+  choices: Record<string, Choice>
+  reader: Reader
+  sniffed?: Sniffed
+  columns: SourceColumn[]
+  fileColumns?: string[]
+  ragged: {count: number; firstRow: number | null}
+  struck?: {count: number; firstRow: number | null}
+  problems: SourceProblem[]
+  createdAt: string
+}
+
+export type CsvReader = {
+  format: 'csv'
+  encoding: string
+  delimiter: string
+  quote: string | null
+  strictQuotes: boolean
+  headerRow: boolean
+  skipRows: number
+  comment: string | null
+  shortRows: 'refuse' | 'fill'
+}
+export type WorkbookReader = {format: 'xlsx'; sheet: string; headerRow: boolean; range: string | null}
+export type Reader = CsvReader | WorkbookReader
+
+export type Sniffed =
+  | {encoding: string; how: string; delimiter: string; delimiterHow: string; skipRows: number}
+  | {sheet: string; how: string; sheets: {name: string; state: string}[]}
+
+export type SourceColumn = {
+  name: string
+  kinds: Record<string, number>
+  empties: number
+  distinct: {count: number; more: boolean; about?: number}
+  longest: number
+  dates: Record<DateOrder | 'ambiguous', number>
+  marks: Record<'point' | 'comma' | 'ambiguous', number>
+  leadingZeros: {count: number; firstRow: number} | null
+  beyond53: {count: number; firstRow: number} | null
+  replaced: {count: number; firstRow: number} | null
+  samples: string[]
+}
+export type SourceProblem = {kind: string; column: string | null; message: string; fix: string}
+
+export type CleaningStep = {step: string; columns?: string[]; [key: string]: unknown}
+
+export type Mapping = {
+  field: string
+  mode: 'column' | 'static' | 'expression' | 'search' | 'skip'
+  source?: string | null
+  staticValue?: string | null
+  transform?: string | null
+  searchField?: string | null
+  searchMethod?: 'equals' | 'word' | null
+  searchExpression?: string | null
+  onNone?: 'leave' | 'fail' | 'skip' | null
+  onMany?: 'leave' | 'first' | 'ask' | 'skip' | null
+  empty?: 'leave' | 'clear'
+  picklist?: 'reject' | 'pass' | 'map' | null
+  map?: Record<string, string> | null
+  format?: string | null
+  zone?: string | null
+  patch?: {when: string[]; overwrite: 'always' | 'if-absent'} | null
+}
+
+export type RowKey = {parentColumn: string; childColumn: string}
+export type Flow = {
+  id: string
+  sourceId: string
+  module: string
+  filter?: string | null
+  guard?: string | null
+  match?: {by: string[]; onOne: 'update' | 'skip' | 'create'; onMany: 'ask' | 'first' | 'skip'}
+  fields: Mapping[]
+  parent?: {field: string; flow: string; key?: RowKey | null; onMissing: 'fail' | 'leave' | 'skip'}
+  subform?: {field: string; child: string; parentFlow: string; key?: RowKey | null}
+}
+
+export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}
+export type CheckProblem = {
+  severity: 'error' | 'warning' | 'info'
+  kind: string
+  source: string | null
+  flow: string | null
+  module: string | null
+  field: string | null
+  column: string | null
+  place: {line: number; column: number} | null
+  count: number
+  rows: number[]
+  samples: string[]
+  message: string
+  fix: string
+}
+
+/** A run as far as a list of imports and the steps tell of it. */
+export type RunOutline = {
+  id: string
+  state: string
+  dryRun: boolean
+  counts: Record<string, Record<string, number>>
+  stop: unknown
+  endedAt: string | null
+  authorisedAt: string
+}

@@ -1,0 +1,96 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Check, Select, TextField} from '../ui/field.ts'
+import {Problem, say} from '../ui/notice.ts'
+import type {CsvReader, Reader, Source, WorkbookReader} from './import.ts'
+import {nameOfDelimiter, sheetsOf} from './reading.ts'
+
+type Props = {importId: string; source: Source; onRead: () => Promise<void>}
+
+/** How the file is to be read, where what was found out is wrong. */
+export const ReaderForm = ({importId, source, onRead}: Props) => {
+  const [reader, setReader] = useState<Reader>(source.reader)
+  const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) => setReader({...reader, ...changes} as Reader)
+  const save = useDoing(async () => {
+    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader})
+    await onRead()
+    say(`${source.label} was read again`)
+  })
+  const isChanged = JSON.stringify(reader) !== JSON.stringify(source.reader)
+  return html`
+    <form
+      onSubmit=${(event: Event) => {
+        event.preventDefault()
+        save.run()
+      }}
+    >
+      ${
+        reader.format === 'csv'
+          ? html`<${CsvFields} reader=${reader} change=${change} />`
+          : html`<${WorkbookFields} reader=${reader} change=${change} sheets=${sheetsOf(source.sniffed)} />`
+      }
+      <${Problem} error=${save.error} title="The file is still read as before" />
+      <${Button} type="submit" isBusy=${save.isBusy} disabled=${!isChanged}>Read it again so<//>
+    </form>
+  `
+}
+
+type Change<R> = (changes: Partial<R>) => void
+const encodings = [
+  'utf-8',
+  'windows-1252',
+  'iso-8859-15',
+  'utf-16le',
+  'utf-16be',
+  'windows-1250',
+  'windows-1251',
+  'macintosh',
+  'shift_jis',
+  'gb18030',
+  'big5',
+  'euc-kr',
+]
+const delimiters = [',', ';', '\t', '|']
+const withOwn = (known: string[], own: string, label: (value: string) => string) =>
+  (known.includes(own) ? known : [own, ...known]).map(value => ({value, label: label(value)}))
+
+const CsvFields = ({reader, change}: {reader: CsvReader; change: Change<CsvReader>}) => html`
+  <div class="columns">
+    <${Select} label="Encoding" value=${reader.encoding} options=${withOwn(encodings, reader.encoding, value => value)} onChange=${(encoding: string) => change({encoding})} />
+    <${Select} label="Between cells" value=${reader.delimiter} options=${withOwn(delimiters, reader.delimiter, nameOfDelimiter)} onChange=${(delimiter: string) => change({delimiter})} />
+    <${Select}
+      label="Around cells"
+      value=${reader.quote ?? ''}
+      options=${[{value: '"', label: 'double quote'}, {value: "'", label: 'single quote'}, {value: '', label: 'nothing: quotes are characters'}]}
+      onChange=${(quote: string) => change({quote: quote || null})}
+    />
+    <${TextField} label="Lines left out above the header" type="number" min="0" max="1000" value=${String(reader.skipRows)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
+    <${TextField} label="Comment lines begin with" hint="Nothing: every line is a row" maxlength="8" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
+    <${Select}
+      label="Rows with too few cells"
+      value=${reader.shortRows}
+      options=${[{value: 'refuse', label: 'fail as ragged'}, {value: 'fill', label: 'are filled with empty cells'}]}
+      onChange=${(shortRows: string) => change({shortRows: shortRows as CsvReader['shortRows']})}
+    />
+  </div>
+  <${Check} label="The first row names the columns" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
+  <${Check} label="Refuse quotes that are out of place" hint="Otherwise they are read as they stand" checked=${reader.strictQuotes} onChange=${(strictQuotes: boolean) => change({strictQuotes})} />
+`
+
+type WorkbookProps = {reader: WorkbookReader; change: Change<WorkbookReader>; sheets: {name: string; state: string}[]}
+
+const WorkbookFields = ({reader, change, sheets}: WorkbookProps) => html`
+  <div class="columns">
+    <${Select}
+      label="Sheet"
+      value=${reader.sheet}
+      options=${(sheets.length > 0 ? sheets : [{name: reader.sheet, state: 'visible'}]).map(({name, state}) => ({value: name, label: state === 'visible' ? name : `${name} (${state})`}))}
+      onChange=${(sheet: string) => change({sheet})}
+    />
+    <${TextField} label="Range" hint="Such as B3:F200 or B:F; nothing: all of the sheet" value=${reader.range ?? ''} onInput=${(range: string) => change({range: range.trim() || null})} />
+  </div>
+  <${Check} label="The first row names the columns" checked=${reader.headerRow} onChange=${(headerRow: boolean) => change({headerRow})} />
+`

@@ -1,0 +1,77 @@
+import type {Reader, Sniffed, SourceColumn} from './import.ts'
+
+const delimiters: Record<string, string> = {',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar', ' ': 'space'}
+export const nameOfDelimiter = (delimiter: string): string => delimiters[delimiter] ?? `“${delimiter}”`
+
+/** How a file is read, in a line: "CSV, utf-8, semicolon between cells, header in the first row". */
+export const sayReader = (reader: Reader): string => {
+  const header = reader.headerRow ? 'first row names the columns' : 'no header row'
+  if (reader.format === 'xlsx') return `Workbook, sheet “${reader.sheet}”${reader.range ? `, range ${reader.range}` : ''}, ${header}`
+  const skipped = reader.skipRows > 0 ? `, ${reader.skipRows} line${reader.skipRows === 1 ? '' : 's'} left out above` : ''
+  return `CSV, ${reader.encoding}, ${nameOfDelimiter(reader.delimiter)} between cells, ${header}${skipped}`
+}
+
+const encodingReasons: Record<string, string> = {
+  stated: 'as you said',
+  'byte order mark': 'the file begins with a mark that says so',
+  'utf-8': 'its bytes are valid UTF-8',
+  ascii: 'it has plain letters only so far',
+  'zero bytes': 'two bytes stand for each character',
+  fallback: 'it is neither UTF-8 nor UTF-16',
+}
+const delimiterReasons: Record<string, string> = {
+  stated: 'as you said',
+  'sep line': 'a line of the file says so',
+  counted: 'it parts most rows into the same number of cells',
+  'single column': 'no character parts the rows evenly',
+}
+const sheetReasons: Record<string, string> = {
+  stated: 'as you said',
+  only: 'the workbook has no other',
+  'first visible': 'it is the first one that is not hidden',
+}
+
+/** Why a file is read as it is, one reason for each thing that was found out. */
+export const sayReasons = (sniffed: Sniffed | undefined): string[] => {
+  if (!sniffed) return []
+  if ('sheets' in sniffed) return [`Sheet “${sniffed.sheet}”: ${sheetReasons[sniffed.how] ?? sniffed.how}`]
+  return [
+    `Encoding ${sniffed.encoding}: ${encodingReasons[sniffed.how] ?? sniffed.how}`,
+    `Delimiter ${nameOfDelimiter(sniffed.delimiter)}: ${delimiterReasons[sniffed.delimiterHow] ?? sniffed.delimiterHow}`,
+  ]
+}
+
+export const sheetsOf = (sniffed: Sniffed | undefined): {name: string; state: string}[] =>
+  sniffed && 'sheets' in sniffed ? sniffed.sheets : []
+
+const kindNames: Record<string, [one: string, many: string]> = {
+  integer: ['whole number', 'whole numbers'],
+  decimal: ['number', 'numbers'],
+  boolean: ['yes or no', 'yes or no'],
+  date: ['date', 'dates'],
+  email: ['e-mail address', 'e-mail addresses'],
+  url: ['web address', 'web addresses'],
+  phone: ['phone number', 'phone numbers'],
+  text: ['text', 'texts'],
+}
+export const nameOfKind = (kind: string, count = 2): string => kindNames[kind]?.[count === 1 ? 0 : 1] ?? kind
+
+/** The kinds of a column's values, the most frequent first. */
+export const kindsOf = ({kinds}: Pick<SourceColumn, 'kinds'>): {kind: string; count: number}[] =>
+  Object.entries(kinds)
+    .map(([kind, count]) => ({kind, count}))
+    .toSorted((a, b) => b.count - a.count)
+
+type Order = 'dmy' | 'mdy' | 'ymd'
+
+/** The day a cell such as `03/04/2024` is in this order, as `2024-04-03`; null where it is none. */
+export const readDay = (cell: string, order: Order): string | null => {
+  const found = /^\s*(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})/.exec(cell)
+  if (!found) return null
+  const parts = [found[1]!, found[3]!, found[4]!]
+  const [day, month, year] = [...'dmy'].map(letter => parts[order.indexOf(letter)]!)
+  const full = year!.length <= 2 ? `20${year!.padStart(2, '0')}` : year!
+  const iso = `${full.padStart(4, '0')}-${month!.padStart(2, '0')}-${day!.padStart(2, '0')}`
+  const made = new Date(`${iso}T00:00:00Z`)
+  return Number.isNaN(made.getTime()) || made.toISOString().slice(0, 10) !== iso ? null : iso
+}

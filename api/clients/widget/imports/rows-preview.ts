@@ -1,0 +1,61 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {count, plural} from '../ui/format.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import {type Column, Table} from '../ui/table.ts'
+import type {Source} from './import.ts'
+
+type Row = {rowNumber: number; values: string[]; raw: string[]; ragged: boolean; struck: string | null}
+type Rows = {columns: string[]; rows: Row[]; nextFrom: number | null}
+const pageRows = 20
+/** A file may have thousands of columns, and a browser none of the patience for it. */
+const shownColumns = 30
+
+/** Rows as they are read and cleaned, page by page; what the file itself holds stands beside what was made of it. */
+export const RowsPreview = ({importId, source}: {importId: string; source: Source}) => {
+  const [from, setFrom] = useState(1)
+  const read = JSON.stringify([source.reader, source.cleaning])
+  const path = inOrg(`/imports/${importId}/sources/${source.id}/rows`)
+  const loaded = useLoad<Rows>(signal => client.get(path, {from, limit: pageRows}, signal), [path, from, read])
+  return html`
+    <div class="rows-preview">
+      <${Shown} of=${loaded}>${(page: Rows) => html`<${OnePage} page=${page} label=${source.label} />`}<//>
+      <div class="row">
+        <span class="quiet grow">Rows ${count(from)} to ${count(Math.min(from + pageRows - 1, source.rows))} of ${count(source.rows)}</span>
+        <${Button} disabled=${from === 1} onClick=${() => setFrom(Math.max(1, from - pageRows))} label="Rows before">Before<//>
+        <${Button} disabled=${!loaded.data?.nextFrom} onClick=${() => setFrom(loaded.data!.nextFrom!)} label="Rows after">After<//>
+      </div>
+    </div>
+  `
+}
+
+const OnePage = ({page, label}: {page: Rows; label: string}) => {
+  const [most, setMost] = useState(shownColumns)
+  const columns: Column<Row>[] = [
+    {
+      head: 'Row',
+      isName: true,
+      cell: ({rowNumber, ragged, struck}) =>
+        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">struck: ${struck}<//>`} ${ragged && html`<${Pill} tone="bad">ragged<//>`}`,
+    },
+    ...page.columns
+      .slice(0, most)
+      .map((name, at) => ({head: name, cell: (row: Row) => html`<${Cell} value=${row.values[at] ?? ''} raw=${row.raw[at]} />`})),
+  ]
+  return html`
+    <${Table} isWide=${true} caption=${`Rows of ${label}`} columns=${columns} rows=${page.rows} keyOf=${(row: Row) => String(row.rowNumber)} empty="The file has no rows here." />
+    ${page.columns.length > most && html`<p class="row"><span class="quiet">${plural(page.columns.length - most, 'more column')}</span> <${Button} onClick=${() => setMost(most + shownColumns)}>Show more columns<//></p>`}
+  `
+}
+
+/** `raw` undefined: cleaning made the column. */
+const Cell = ({value, raw}: {value: string; raw: string | undefined}) => html`
+  <span title=${value.length > 60 ? value : undefined}>${value === '' ? html`<span class="quiet">empty</span>` : cut(value)}</span>
+  ${raw !== undefined && raw !== value && html`<br /><span class="was"><span class="unseen">in the file: </span>${raw === '' ? 'empty' : cut(raw)}</span>`}
+`
+
+const cut = (text: string) => (text.length > 200 ? `${text.slice(0, 200)} …` : text)

@@ -1,0 +1,108 @@
+import {signal} from '@preact/signals'
+import type {Json} from '../../http.ts'
+import {client, inOrg} from '../state/session.ts'
+import {sendFile, type Upload} from './send.ts'
+import {sendByXhr} from './xhr.ts'
+
+/** A file on its way. It goes on while the person looks at other pages; a reload leaves what the server keeps of it. */
+export type Sending = {
+  key: number
+  importId: string
+  file: File
+  slot: string | undefined
+  upload: Upload | undefined
+  sent: number
+  state: 'waiting' | 'sending' | 'reading' | 'paused' | 'failed'
+  error: unknown
+}
+
+export const sendings = signal<Sending[]>([])
+const mostAtOnce = 2
+let lastKey = 0
+const stops = new Map<number, AbortController>()
+type OnTaken = (answer: Json) => void
+const taken = new Map<number, OnTaken>()
+
+const change = (key: number, changes: Partial<Sending>) => {
+  sendings.value = sendings.value.map(one => (one.key === key ? {...one, ...changes} : one))
+}
+const forget = (key: number) => {
+  sendings.value = sendings.value.filter(one => one.key !== key)
+  taken.delete(key)
+}
+
+type Chosen = {importId: string; file: File; slot?: string | undefined; upload?: Upload | undefined}
+
+/** Puts a file into the line; two are sent at once. `onTaken` is told when the server has read it. */
+export const addFile = ({importId, file, slot, upload}: Chosen, onTaken: OnTaken): void => {
+  const key = ++lastKey
+  const sent = upload?.offset ?? 0
+  taken.set(key, onTaken)
+  sendings.value = [...sendings.value, {key, importId, file, slot, upload, sent, state: 'waiting', error: null}]
+  beginNext()
+}
+
+const isUnderWay = ({state}: Sending) => state === 'sending' || state === 'reading'
+
+const beginNext = () => {
+  const free = mostAtOnce - sendings.value.filter(isUnderWay).length
+  for (const waiting of sendings.value.filter(({state}) => state === 'waiting').slice(0, Math.max(0, free))) send(waiting)
+}
+
+const send = async ({key, importId, file, slot, upload}: Sending) => {
+  const stop = new AbortController()
+  stops.set(key, stop)
+  change(key, {state: 'sending', error: null})
+  try {
+    const answered = await sendFile(
+      {send: sendByXhr, post: client.post, pause},
+      {path: inOrg(`/imports/${importId}`), file, slot, upload},
+      {
+        signal: stop.signal,
+        onUpload: begun => change(key, {upload: begun}),
+        onSent: sent => change(key, {sent}),
+        onRead: () => change(key, {state: 'reading'}),
+      },
+    )
+    const tell = taken.get(key)
+    forget(key)
+    tell?.(answered)
+  } catch (error) {
+    if (!stop.signal.aborted) change(key, {state: 'failed', error})
+  } finally {
+    if (stops.get(key) === stop) stops.delete(key)
+    beginNext()
+  }
+}
+
+const pause = (ms: number, stop: AbortSignal) =>
+  new Promise<void>(resolve => {
+    const timer = setTimeout(resolve, ms)
+    stop.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+
+/** What the server keeps by now is known to it alone: whoever goes on asks. */
+export const pauseSending = (key: number): void => {
+  stops.get(key)?.abort()
+  change(key, {state: 'paused'})
+}
+
+export const resumeSending = async (one: Sending): Promise<void> => {
+  if (one.upload) {
+    const {upload} = await client.get(inOrg(`/imports/${one.importId}/uploads/${one.upload.id}`))
+    change(one.key, {upload, sent: upload.offset})
+  }
+  change(one.key, {state: 'waiting', error: null})
+  beginNext()
+}
+
+/** What came of it is removed at the server too. */
+export const cancelSending = async (one: Sending): Promise<void> => {
+  stops.get(one.key)?.abort()
+  forget(one.key)
+  beginNext()
+  if (one.upload) await client.delete(inOrg(`/imports/${one.importId}/uploads/${one.upload.id}`))
+}

@@ -1,0 +1,85 @@
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {at, bytes, percent} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Progress} from '../ui/progress.ts'
+import {ChooseFile} from './drop-zone.ts'
+import {isSameFile, smallBytes, type Upload} from './send.ts'
+import {addFile, cancelSending, pauseSending, resumeSending, type Sending, sendings} from './sending.ts'
+
+type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
+
+/** Files on their way to this import, and those whose way was broken off by a reload. */
+export const Sendings = ({importId, onTaken}: Props) => {
+  const mine = sendings.value.filter(one => one.importId === importId)
+  return html`
+    ${mine.map(one => html`<${OneSending} key=${one.key} one=${one} />`)}
+    <${Unfinished} importId=${importId} onTaken=${onTaken} mine=${mine} />
+  `
+}
+
+const OneSending = ({one}: {one: Sending}) => {
+  const {key, file, sent, state, error} = one
+  const resume = useDoing(() => resumeSending(one))
+  const cancel = useDoing(() => cancelSending(one))
+  const canPause = file.size > smallBytes
+  return html`
+    <section class="sheet sending" aria-label=${`Sending ${file.name}`}>
+      <div class="row">
+        <strong class="grow">${file.name}</strong>
+        ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${`Pause ${file.name}`}>Pause<//>`}
+        ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`Go on with ${file.name}`}>${state === 'failed' ? 'Try again' : 'Go on'}<//>`}
+        ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
+      </div>
+      <${Progress} label=${`${file.name}, sent`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />
+      <${Problem} error=${error ?? resume.error ?? cancel.error} title=${`${file.name} could not be taken in`} />
+    </section>
+  `
+}
+
+const sayState = ({state, sent, file}: Sending) => {
+  const far = `${bytes(sent)} of ${bytes(file.size)} (${percent(file.size ? sent / file.size : 1)})`
+  if (state === 'waiting') return 'Waits for the files before it'
+  if (state === 'reading') return 'All sent. The server is reading it …'
+  return state === 'sending' ? far : `${state === 'paused' ? 'Paused at' : 'Stopped at'} ${far}`
+}
+
+/** A page that was left holds no file any more, so the same one has to be chosen again; what was sent of it is not sent twice. */
+const Unfinished = ({importId, onTaken, mine}: Props & {mine: Sending[]}) => {
+  const path = inOrg(`/imports/${importId}/uploads`)
+  const {data, again} = useLoad<Upload[]>(async signal => (await client.get(path, {}, signal)).uploads, [importId])
+  const known = new Set(mine.map(({upload}) => upload?.id))
+  const goOn = (upload: Upload) => (files: FileList | null) => {
+    const file = files?.[0]
+    if (!file) return
+    if (!isSameFile(upload, file)) return say(`This is another file. Choose ${upload.name}, of ${bytes(upload.size)}`)
+    addFile({importId, file, slot: upload.slot ?? undefined, upload}, answer => {
+      again()
+      onTaken(answer as never)
+    })
+  }
+  const left = (data ?? []).filter(({id}) => !known.has(id))
+  return left.map(upload => html`<${OneUnfinished} key=${upload.id} path=${path} upload=${upload} goOn=${goOn(upload)} again=${again} />`)
+}
+
+type OneProps = {path: string; upload: Upload; goOn: (files: FileList | null) => void; again: () => void}
+
+const OneUnfinished = ({path, upload, goOn, again}: OneProps) => {
+  const remove = useDoing(async () => {
+    await client.delete(`${path}/${upload.id}`)
+    again()
+  })
+  return html`
+    <section class="sheet sending" aria-label=${`Unfinished: ${upload.name}`}>
+      <div class="row">
+        <strong class="grow">${upload.name}</strong>
+        <${ChooseFile} kind="main" label="Choose the same file to go on" onFiles=${goOn} />
+        <${Button} isBusy=${remove.isBusy} onClick=${() => remove.run()} label=${`Give up ${upload.name}`}>Give up<//>
+      </div>
+      <${Progress} label=${`${upload.name}, sent`} done=${upload.offset} total=${upload.size} text=${`Broken off at ${bytes(upload.offset)} of ${bytes(upload.size)}; kept until ${at(upload.expiresAt)}`} />
+      <${Problem} error=${remove.error} />
+    </section>
+  `
+}

@@ -1,0 +1,90 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {bytes, plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Pill} from '../ui/pill.ts'
+import type {Imported, Source} from './import.ts'
+import {ReaderForm} from './reader-form.ts'
+import {sayReader, sayReasons, sheetsOf} from './reading.ts'
+import {RowsPreview} from './rows-preview.ts'
+
+type Props = {found: Imported; source: Source; again: () => Promise<void>}
+
+/** One file of an import: what it is, how it is read and why, its first rows, and what can be done with it. */
+export const SourceCard = ({found, source, again}: Props) => {
+  const [isRemoving, setRemoving] = useState(false)
+  const open = source.problems.filter(({kind}) => kind === 'ambiguous').length
+  return html`
+    <section class="sheet source" aria-label=${source.label}>
+      <div class="row">
+        <h2 class="grow">${source.label}</h2>
+        ${open > 0 && html`<a href=${to('imports', found.id, 'columns', {source: source.id})}><${Pill} tone="warning">${plural(open, 'question')}<//></a>`}
+        <${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>
+      </div>
+      <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
+      ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'ragged row')}<//> <span class="quiet">with more or fewer cells than the header, the first is row ${source.ragged.firstRow}. Another delimiter may mend that.</span></p>`}
+      <details>
+        <summary>How it is read</summary>
+        <div class="opened">
+          <ul>${sayReasons(source.sniffed).map(reason => html`<li>${reason}</li>`)}</ul>
+          <${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />
+        </div>
+      </details>
+      <${Preview} importId=${found.id} source=${source} />
+      <${OtherSheets} found=${found} source=${source} again=${again} />
+      ${isRemoving && html`<${RemoveSource} found=${found} source=${source} again=${again} onClose=${() => setRemoving(false)} />`}
+    </section>
+  `
+}
+
+/** Read when it is opened: a file of a million rows is not looked into for nothing. */
+const Preview = ({importId, source}: {importId: string; source: Source}) => {
+  const [isOpen, setOpen] = useState(false)
+  return html`
+    <details onToggle=${(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
+      <summary>Rows</summary>
+      ${isOpen && html`<div class="opened"><${RowsPreview} key=${JSON.stringify(source.reader)} importId=${importId} source=${source} /></div>`}
+    </details>
+  `
+}
+
+const OtherSheets = ({found, source, again}: Props) => {
+  const add = useDoing(async (sheet: string) => {
+    await client.post(inOrg(`/imports/${found.id}/sources`), {
+      fromSource: source.id,
+      sheet,
+      label: `${source.name}: ${sheet}`.slice(0, 255),
+    })
+    await again()
+    say(`Sheet ${sheet} was added`)
+  })
+  const here = found.sources.flatMap(({name, reader}) => (name === source.name && reader.format === 'xlsx' ? [reader.sheet] : []))
+  const others = sheetsOf(source.sniffed).filter(({name}) => !here.includes(name))
+  if (others.length === 0) return null
+  return html`
+    <div class="row other-sheets">
+      <span class="quiet">Other sheets of the workbook:</span>
+      ${others.map(({name, state}) => html`<${Button} isBusy=${add.isBusy} onClick=${() => add.run(name)}>Add ${name}${state === 'visible' ? '' : ` (${state})`}<//>`)}
+    </div>
+    <${Problem} error=${add.error} />
+  `
+}
+
+const RemoveSource = ({found, source, again, onClose}: Props & {onClose: () => void}) => {
+  const remove = async () => {
+    await client.delete(inOrg(`/imports/${found.id}/sources/${source.id}`))
+    await again()
+    say(`${source.label} was removed`)
+  }
+  const used = found.flows.some(({sourceId}) => sourceId === source.id)
+  return html`
+    <${Confirm} title=${`Remove ${source.label}?`} action="Remove" isDangerous=${true} work=${remove} onClose=${onClose}>
+      <p>${used ? 'Its mappings stay, and have to be put onto another file before the import can run.' : 'Nothing is mapped from it yet.'} Results of runs that were read from it stay.</p>
+    <//>
+  `
+}

@@ -1,0 +1,56 @@
+import {ApiError, Unreachable} from '../../http.ts'
+import {bearer, signOut} from '../state/session.ts'
+import type {Send} from './send.ts'
+
+/** With nothing heard and nothing sent for so long, nobody answers. Reading a large workbook takes the server a minute or two. */
+const silenceMs = 5 * 60_000
+
+/** By XMLHttpRequest: `fetch` does not tell how much of a body has gone. */
+export const sendByXhr: Send = (method, path, body, {signal, onSent}) =>
+  new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    const stop = () => request.abort()
+    let timer = setTimeout(stop, silenceMs)
+    const isAlive = () => {
+      clearTimeout(timer)
+      timer = setTimeout(stop, silenceMs)
+    }
+    request.open(method, path)
+    request.setRequestHeader('authorization', `Bearer ${bearer()}`)
+    request.setRequestHeader('content-type', 'application/octet-stream')
+    request.upload.onprogress = ({loaded}) => {
+      isAlive()
+      onSent(Math.min(loaded, body.size))
+    }
+    request.onload = () => answer(request, resolve, reject)
+    request.onerror = () => reject(new Unreachable('The connection broke off'))
+    request.onabort = () => reject(signal.aborted ? signal.reason : new Unreachable('The server did not answer in time'))
+    request.onloadend = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
+    }
+    signal.addEventListener('abort', stop)
+    if (signal.aborted) reject(signal.reason)
+    else request.send(body)
+  })
+
+const answer = (request: XMLHttpRequest, resolve: (body: object) => void, reject: (error: Error) => void) => {
+  const body = read(request.responseText)
+  if (request.status >= 200 && request.status < 300) return resolve(body)
+  const retryAfter = request.getResponseHeader('retry-after')
+  const headers = new Headers({
+    'x-request-id': request.getResponseHeader('x-request-id') ?? '',
+    ...(retryAfter !== null && {'retry-after': retryAfter}),
+  })
+  const error = new ApiError(request.status, body, headers)
+  if (error.status === 401) signOut(error.message)
+  reject(error)
+}
+
+const read = (text: string) => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,142 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg, isAtLeast, me, type Role} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {Select, TextField} from '../ui/field.ts'
+import {onDay} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Table} from '../ui/table.ts'
+import {SettingsFrame} from './frame.ts'
+
+type Member = {id: string; personId: string; name: string; email: string; role: Role; createdAt: string}
+type Invitation = {id: string; email: string; role: Role; expiresAt: string}
+
+const duties: Record<Role, string> = {
+  operator: 'Operator: imports and runs',
+  builder: 'Builder: templates and schedules too',
+  admin: 'Admin: settings, connections, billing too',
+  owner: 'Owner: everything',
+}
+
+/** Nobody grants a role above their own. */
+const rolesToGive = () => (Object.keys(duties) as Role[]).filter(isAtLeast).map(value => ({value, label: duties[value]}))
+
+export const Members = () => {
+  const members = useLoad<Member[]>(async signal => (await client.get(inOrg('/members'), {}, signal)).members, [])
+  return html`
+    <${SettingsFrame} title="Members" lead="Who belongs to this organisation, and what each may do.">
+      <${Shown} of=${members}>${(list: Member[]) => html`<${MemberTable} members=${list} again=${members.again} />`}<//>
+      ${isAtLeast('admin') && html`<${Invitations} />`}
+    <//>
+  `
+}
+
+const MemberTable = ({members, again}: {members: Member[]; again: () => void}) => {
+  const [leaving, setLeaving] = useState<Member | null>(null)
+  const change = useDoing(async ({id, name}: Member, role: string) => {
+    await client.patch(inOrg(`/members/${id}`), {role})
+    say(`${name} is ${role} now`)
+    again()
+  })
+  const mayChange = (member: Member) => isAtLeast('admin') && isAtLeast(member.role) && member.personId !== me.value?.user.id
+  const columns = [
+    {
+      head: 'Name',
+      isName: true,
+      cell: ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">(you)</span>`}`,
+    },
+    {head: 'E-mail', cell: ({email}: Member) => email},
+    {
+      head: 'Role',
+      cell: (member: Member) =>
+        mayChange(member)
+          ? html`<${Select} label=${`Role of ${member.name}`} isHidden value=${member.role} options=${rolesToGive()} onChange=${(role: string) => change.run(member, role)} />`
+          : member.role,
+    },
+    {head: 'Since', cell: ({createdAt}: Member) => onDay(createdAt)},
+    {
+      head: '',
+      label: 'Actions',
+      cell: (member: Member) =>
+        mayChange(member) &&
+        html`<${Button} kind="quiet" onClick=${() => setLeaving(member)}>Remove<span class="unseen"> ${member.name}</span><//>`,
+    },
+  ]
+  return html`
+    <${Problem} error=${change.error} />
+    <${Table} caption="Members" columns=${columns} rows=${members} keyOf=${({id}: Member) => id} />
+    ${
+      leaving &&
+      html`
+        <${Confirm}
+          title=${`Remove ${leaving.name}?`}
+          action="Remove"
+          isDangerous
+          onClose=${() => setLeaving(null)}
+          work=${async () => {
+            await client.delete(inOrg(`/members/${leaving.id}`))
+            say(`${leaving.name} was removed`)
+            again()
+          }}
+        >
+          Their sessions and API tokens here end at once, and schedules they made stop. Their imports and the history stay.
+        <//>
+      `
+    }
+  `
+}
+
+const Invitations = () => {
+  const invitations = useLoad<Invitation[]>(async signal => (await client.get(inOrg('/invitations'), {}, signal)).invitations, [])
+  const withdraw = useDoing(async (id: string) => {
+    await client.delete(inOrg(`/invitations/${id}`))
+    say('The invitation was withdrawn')
+    invitations.again()
+  })
+  const columns = [
+    {head: 'E-mail', isName: true, cell: ({email}: Invitation) => email},
+    {head: 'Role', cell: ({role}: Invitation) => role},
+    {head: 'Good until', cell: ({expiresAt}: Invitation) => onDay(expiresAt)},
+    {
+      head: '',
+      label: 'Actions',
+      cell: ({id, email}: Invitation) =>
+        html`<${Button} kind="quiet" onClick=${() => withdraw.run(id)}>Withdraw<span class="unseen"> the invitation of ${email}</span><//>`,
+    },
+  ]
+  return html`
+    <h2>Invitations</h2>
+    <${Problem} error=${withdraw.error} />
+    <${Shown} of=${invitations}>
+      ${(list: Invitation[]) => list.length > 0 && html`<${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />`}
+    <//>
+    <${Invite} again=${invitations.again} />
+  `
+}
+
+const Invite = ({again}: {again: () => void}) => {
+  const [email, setEmail] = useState('')
+  const [role, setRole] = useState<string>('operator')
+  const doing = useDoing(async () => {
+    await client.post(inOrg('/invitations'), {email, role})
+    say(`${email} is invited: they see it when they sign in`)
+    setEmail('')
+    again()
+  })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    doing.run()
+  }
+  return html`
+    <form class="sheet settings-form" onSubmit=${submit}>
+      <h3>Invite somebody</h3>
+      <${TextField} label="E-mail" hint="The address they sign in to the CRM with" type="email" required autocomplete="off" value=${email} onInput=${setEmail} />
+      <${Select} label="Role" value=${role} options=${rolesToGive()} onChange=${setRole} />
+      <${Problem} error=${doing.error} />
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Invite<//>
+    </form>
+  `
+}

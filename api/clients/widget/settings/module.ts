@@ -1,0 +1,133 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import type {PageProps} from '../pages.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {to} from '../state/place.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Select, TextArea, TextField} from '../ui/field.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import {Table} from '../ui/table.ts'
+import {FieldDialog} from './field-dialog.ts'
+import {SettingsFrame} from './frame.ts'
+import {type ConfiguredField, type ConfiguredModule, linesOf, patchModule} from './registry.ts'
+
+type Read = {module: ConfiguredModule; fields: ConfiguredField[]; registryVersion: number}
+type Part = {read: Read; again: () => void}
+
+/** One module: how its records are found, and what the organisation says of its fields. */
+export const Module = ({params}: PageProps) => {
+  const {connection, module} = params as {connection: string; module: string}
+  const loaded = useLoad<Read>(
+    signal => client.get(inOrg(`/config/fields/${encodeURIComponent(module)}`), {connector: connection, all: 1}, signal),
+    [connection, module],
+  )
+  const trail = [{label: 'Modules', href: to('settings', 'modules', {connection})}]
+  return html`
+    <${SettingsFrame} title=${loaded.data?.module.label ?? module} trail=${trail}>
+      <${Shown} of=${loaded}>
+        ${(read: Read) => html`
+          <${Values} key=${read.registryVersion} read=${read} again=${loaded.again} />
+          <${Fields} read=${read} again=${loaded.again} />
+        `}
+      <//>
+    <//>
+  `
+}
+
+const onOne = [
+  {value: 'update', label: 'Update it'},
+  {value: 'skip', label: 'Skip the row'},
+  {value: 'create', label: 'Create another'},
+]
+const onMany = [
+  {value: 'ask', label: 'Hold the row back and ask'},
+  {value: 'first', label: 'Take the oldest'},
+  {value: 'skip', label: 'Skip the row'},
+]
+
+const Values = ({read: {module, registryVersion}, again}: Part) => {
+  const [draft, setDraft] = useState({
+    singular: module.singular ?? '',
+    unique: module.uniqueFields.join('\n'),
+    by: (module.match?.by ?? []).join('\n'),
+    onOne: module.match?.onOne ?? 'update',
+    onMany: module.match?.onMany ?? 'ask',
+    exclusions: module.exclusions.join('\n'),
+  })
+  const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
+  const save = useDoing(async () => {
+    const by = linesOf(draft.by)
+    await patchModule(module, registryVersion, {
+      singular: draft.singular.trim() || null,
+      uniqueFields: linesOf(draft.unique),
+      match: by.length ? {by, onOne: draft.onOne, onMany: draft.onMany} : null,
+      exclusions: linesOf(draft.exclusions),
+    })
+    say('Saved')
+    again()
+  })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    save.run()
+  }
+  return html`
+    <form class="sheet" onSubmit=${submit}>
+      <fieldset class="bare" disabled=${!isAtLeast('admin')}>
+        <div class="columns">
+          <${TextField} label="One record is called" hint="Empty: as the CRM calls it" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
+          <${TextArea} label="A row finds its record by" hint="API names of fields, one to a line" value=${draft.by} onInput=${(by: string) => set({by})} />
+          <${Select} label="Where one record is found" value=${draft.onOne} options=${onOne} onChange=${(value: string) => set({onOne: value})} />
+          <${Select} label="Where several are found" value=${draft.onMany} options=${onMany} onChange=${(value: string) => set({onMany: value})} />
+          <${TextArea} label="No two records share" hint="API names of fields, one to a line" value=${draft.unique} onInput=${(unique: string) => set({unique})} />
+          <${TextArea} label="Imports do not offer" hint="API names of fields, one to a line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
+        </div>
+        <${Problem} error=${save.error} again=${again} />
+        ${isAtLeast('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
+      </fieldset>
+    </form>
+  `
+}
+
+const Fields = ({read, again}: Part) => {
+  const [text, setText] = useState('')
+  const [edited, setEdited] = useState<ConfiguredField | null>(null)
+  const wanted = text.trim().toLowerCase()
+  const rows = read.fields.filter(({apiName, label}) => `${apiName} ${label ?? ''}`.toLowerCase().includes(wanted))
+  return html`
+    <h2>Fields</h2>
+    <div class="settings-filter"><${TextField} label="Find a field" type="search" value=${text} onInput=${setText} /></div>
+    <${Table} caption="Fields" columns=${columnsOf(setEdited)} rows=${rows} keyOf=${({apiName}: ConfiguredField) => apiName} empty="No field is called that." />
+    ${edited && html`<${FieldDialog} module=${read.module} version=${read.registryVersion} field=${edited} again=${again} onClose=${() => setEdited(null)} />`}
+  `
+}
+
+const columnsOf = (edit: (field: ConfiguredField) => void) => [
+  {
+    head: 'Field',
+    isName: true,
+    cell: ({label, apiName}: ConfiguredField) => html`${label ?? apiName}<br /><code class="quiet">${apiName}</code>`,
+  },
+  {head: 'Type', cell: ({type}: ConfiguredField) => type ?? '–'},
+  {
+    head: 'Of the CRM',
+    cell: ({required, unique, readOnly, removed}: ConfiguredField) => html`
+      ${required && html`<${Pill} tone="info">required<//> `}${unique && html`<${Pill}>unique<//> `}${readOnly && html`<${Pill}>read only<//> `}${removed && html`<${Pill} tone="warning">gone<//>`}
+    `,
+  },
+  {
+    head: 'Said here',
+    cell: ({annotation}: ConfiguredField) => html`
+      ${annotation?.pii && html`<${Pill} tone="warning">personal<//> `}${annotation?.excluded && html`<${Pill}>not offered<//> `}${annotation?.description ?? (annotation?.aliases?.length ? `also ${annotation.aliases.join(', ')}` : null)}
+    `,
+  },
+  {
+    head: '',
+    label: 'Actions',
+    cell: (field: ConfiguredField) =>
+      isAtLeast('admin') &&
+      html`<${Button} kind="quiet" onClick=${() => edit(field)}>Edit<span class="unseen"> ${field.label ?? field.apiName}</span><//>`,
+  },
+]

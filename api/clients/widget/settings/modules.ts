@@ -1,0 +1,113 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {place, setQuery, to} from '../state/place.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Check, Select, TextField} from '../ui/field.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import {Table} from '../ui/table.ts'
+import {SettingsFrame} from './frame.ts'
+import {type ConfiguredModule, ifVersion, patchModule} from './registry.ts'
+
+type Connector = {id: string; name: string; state: string}
+type Read = {modules: ConfiguredModule[]; registryVersion: number}
+
+/** Which modules imports write, in which order their records are made, and what is said of their fields. */
+export const Modules = () => {
+  const connectors = useLoad<Connector[]>(async signal => (await client.get<Json>(inOrg('/connectors'), {}, signal)).connectors, [])
+  return html`
+    <${SettingsFrame} title="Modules" lead="Which modules your organisation imports into, and the order their records are made in: a module others point at comes first.">
+      <${Shown} of=${connectors}>
+        ${(list: Connector[]) =>
+          list.length === 0
+            ? html`<p class="empty">Modules are a CRM’s: <a href=${to('connections')}>connect one</a> first.</p>`
+            : html`<${OfConnection} connectors=${list} />`}
+      <//>
+    <//>
+  `
+}
+
+const OfConnection = ({connectors}: {connectors: Connector[]}) => {
+  const asked = place.value.query.get('connection')
+  const connection = connectors.find(({id}) => id === asked) ?? connectors.find(({state}) => state === 'connected') ?? connectors[0]!
+  const [text, setText] = useState('')
+  const loaded = useLoad<Read>(signal => client.get(inOrg('/config/modules'), {connector: connection.id}, signal), [connection.id])
+  const shows = ({apiName, label, key}: ConfiguredModule) =>
+    [apiName, label ?? '', key ?? ''].some(name => name.toLowerCase().includes(text.trim().toLowerCase()))
+  return html`
+    <div class="columns">
+      ${connectors.length > 1 && html`<${Select} label="Connection" value=${connection.id} options=${connectors.map(({id, name}) => ({value: id, label: name}))} onChange=${(id: string) => setQuery({connection: id})} />`}
+      <${TextField} label="Find a module" type="search" value=${text} onInput=${setText} />
+    </div>
+    <${Shown} of=${loaded}>
+      ${(read: Read) => html`<${ModuleTable} read=${{...read, modules: read.modules.filter(shows)}} all=${read.modules} again=${loaded.again} />`}
+    <//>
+  `
+}
+
+const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read; all: ConfiguredModule[]; again: () => void}) => {
+  const change = useDoing(async (module: ConfiguredModule, enabled: boolean) => {
+    await patchModule(module, registryVersion, {enabled})
+    say(`${module.label ?? module.apiName} ${enabled ? 'may be imported into' : 'is offered no more'}`)
+    again()
+  })
+  const ordered = all.filter(({key}) => key !== null)
+  const move = useDoing(async (module: ConfiguredModule, by: -1 | 1) => {
+    const keys = ordered.map(({key}) => key!)
+    const from = keys.indexOf(module.key!)
+    keys.splice(from + by, 0, ...keys.splice(from, 1))
+    await client.put(`${inOrg('/config/modules/order')}?connector=${module.connectorId}`, {modules: keys}, ifVersion(registryVersion))
+    say(`${module.label ?? module.apiName} is number ${from + by + 1} now`)
+    again()
+  })
+  const isBusy = change.isBusy || move.isBusy
+  const mayChange = isAtLeast('admin')
+  const columns = [
+    {
+      head: 'Module',
+      isName: true,
+      cell: (module: ConfiguredModule) => html`
+        <a href=${to('settings', 'modules', module.connectorId, module.apiName)}>${module.label ?? module.apiName}</a>
+        ${module.removed && html` <${Pill} tone="warning">gone from the CRM<//>`}
+      `,
+    },
+    {head: 'API name', cell: ({apiName}: ConfiguredModule) => html`<code>${apiName}</code>`},
+    {
+      head: 'Enabled',
+      cell: (module: ConfiguredModule) =>
+        html`<${Check} label=${html`<span class="unseen">Imports may write ${module.label ?? module.apiName}</span>`} checked=${module.enabled} disabled=${!mayChange || isBusy} onChange=${(enabled: boolean) => change.run(module, enabled)} />`,
+    },
+    {head: 'Found by', cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">not said</span>`},
+    ...(mayChange && ordered.length > 1
+      ? [
+          {
+            head: 'Order',
+            cell: (module: ConfiguredModule) =>
+              module.key && html`<${Order} module=${module} of=${ordered} isBusy=${isBusy} move=${move.run} />`,
+          },
+        ]
+      : []),
+  ]
+  return html`
+    <${Problem} error=${change.error ?? move.error} again=${again} />
+    <${Table} caption="Modules" columns=${columns} rows=${modules} keyOf=${({apiName}: ConfiguredModule) => apiName} empty="No module is called that, or none was read yet: read them anew under Connections." />
+  `
+}
+
+type OrderProps = {module: ConfiguredModule; of: ConfiguredModule[]; isBusy: boolean; move: (module: ConfiguredModule, by: -1 | 1) => void}
+
+const Order = ({module, of, isBusy, move}: OrderProps) => {
+  const at = of.indexOf(module)
+  const name = module.label ?? module.apiName
+  return html`
+    <span class="row">
+      ${at + 1}
+      <${Button} kind="quiet" label=${`Move ${name} up`} disabled=${isBusy || at === 0} onClick=${() => move(module, -1)}>↑<//>
+      <${Button} kind="quiet" label=${`Move ${name} down`} disabled=${isBusy || at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
+    </span>
+  `
+}

@@ -1,0 +1,91 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Dialog} from '../ui/dialog.ts'
+import {Select} from '../ui/field.ts'
+import {at, money, onDay} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {roomOf} from './plan.ts'
+
+type Wanted = {planKey: string; interval: string}
+
+const intervals = [
+  {value: 'month', label: 'Paid by the month'},
+  {value: 'year', label: 'Paid by the year'},
+]
+
+/** Without a paid plan one goes to the provider's page to pay; with one, the change is shown before it is made, to the cent. */
+export const ChangePlan = ({summary, again}: {summary: Json; again: () => void}) => {
+  const [interval, setInterval] = useState<string>(summary.interval ?? 'month')
+  const [previewed, setPreviewed] = useState<{wanted: Wanted; preview: Json} | null>(null)
+  const isPaying = summary.subscription !== null
+  const begin = useDoing(async (planKey: string) => {
+    const wanted = {planKey, interval}
+    if (isPaying) return setPreviewed({wanted, preview: await client.post(inOrg('/billing/plan/preview'), wanted)})
+    const {url} = await client.post(inOrg('/billing/checkout'), {
+      kind: 'plan',
+      ...wanted,
+      successUrl: location.href,
+      cancelUrl: location.href,
+    })
+    location.assign(url)
+  })
+  const offered = isPaying ? [...summary.plans, {key: 'free', name: 'Free', intervals: ['month', 'year'], limits: null}] : summary.plans
+  return html`
+    <section class="sheet" aria-labelledby="plan-change">
+      <h2 id="plan-change">${isPaying ? 'Change the plan' : 'Choose a plan'}</h2>
+      <${Select} label="How it is paid" value=${interval} options=${intervals} onChange=${setInterval} />
+      <ul class="plain">
+        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} choose=${() => begin.run(plan.key)} />`)}
+      </ul>
+      <${Problem} error=${begin.error} />
+      ${summary.pendingChange && html`<${TakeBack} again=${again} />`}
+      ${previewed && html`<${Preview} ...${previewed} again=${again} onClose=${() => setPreviewed(null)} />`}
+    </section>
+  `
+}
+
+const Offer = ({plan, isHere, isBusy, choose}: {plan: Json; isHere: boolean; isBusy: boolean; choose: () => void}) => html`
+  <li class="row settings-offer">
+    <div class="grow"><strong>${plan.name}</strong>${plan.limits ? html`<br /><span class="quiet">${roomOf(plan)}</span>` : html`<br /><span class="quiet">Ends what is paid for with the period</span>`}</div>
+    ${isHere ? html`<span class="quiet">Yours</span>` : html`<${Button} isBusy=${isBusy} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
+  </li>
+`
+
+type PreviewProps = {wanted: Wanted; preview: Json; again: () => void; onClose: () => void}
+
+const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
+  const doing = useDoing(async () => {
+    const {change, effectiveAt} = await client.post(inOrg('/billing/plan'), {...wanted, previewToken: preview.previewToken})
+    say(change === 'now' ? 'The plan is changed' : `The plan changes ${onDay(effectiveAt)}`)
+    onClose()
+    again()
+  })
+  const actions = html`
+    <${Button} onClick=${onClose}>Cancel<//>
+    <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change === 'now' ? 'Change and pay now' : 'Change at renewal'}<//>
+  `
+  const {due, next, lines = []} = preview
+  return html`
+    <${Dialog} title="What the change comes to" onClose=${onClose} actions=${actions}>
+      <p>${preview.change === 'now' ? 'It takes effect at once.' : `It takes effect ${at(preview.effectiveAt)}; nothing is charged now.`}</p>
+      ${preview.replaces && html`<${Notice}>It replaces the change that waits now.<//>`}
+      ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}</li>`)}</ul>`}
+      <p><strong>Due now: ${money(due.amount, due.currency)}</strong></p>
+      ${next && html`<p>Next charge: ${money(next.amount, next.currency)} on ${onDay(next.at)}, before discounts and tax.</p>`}
+      <${Problem} error=${doing.error} />
+    <//>
+  `
+}
+
+const TakeBack = ({again}: {again: () => void}) => {
+  const doing = useDoing(async () => {
+    await client.delete(inOrg('/billing/plan/pending'))
+    say('The waiting change is taken back')
+    again()
+  })
+  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Take the waiting change back<//><${Problem} error=${doing.error} />`
+}

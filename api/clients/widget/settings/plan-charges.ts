@@ -1,0 +1,88 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Check, Select, TextField} from '../ui/field.ts'
+import {at, count} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+
+/** What can be bought besides the plan: AI credits once, or by themselves as they run out, and rows beyond the plan's. */
+export const Charges = ({summary, again}: {summary: Json; again: () => void}) => html`
+  <${Packs} packs=${summary.packs.filter(({purchasable}: Json) => purchasable)} />
+  <${Topup} summary=${summary} again=${again} />
+  ${summary.overage.available && html`<${Overage} isOn=${summary.overage.enabled} again=${again} />`}
+`
+
+const Packs = ({packs}: {packs: Json[]}) => {
+  const buy = useDoing(async (packKey: string) => {
+    const asked = {kind: 'credit_pack', packKey, successUrl: location.href, cancelUrl: location.href}
+    const {url} = await client.post(inOrg('/billing/checkout'), asked)
+    location.assign(url)
+  })
+  if (packs.length === 0) return null
+  return html`
+    <section class="sheet" aria-labelledby="plan-packs">
+      <h2 id="plan-packs">AI credits</h2>
+      <ul class="plain">
+        ${packs.map(({key, name}) => html`<li key=${key} class="row settings-offer"><span class="grow">${name}</span><${Button} isBusy=${buy.isBusy} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
+      </ul>
+      <${Problem} error=${buy.error} />
+    </section>
+  `
+}
+
+const Topup = ({summary, again}: {summary: Json; again: () => void}) => {
+  const {autotopup, packs} = summary
+  const [draft, setDraft] = useState({
+    enabled: autotopup.enabled as boolean,
+    packKey: autotopup.packKey ?? packs.find(({purchasable}: Json) => purchasable)?.key ?? '',
+    threshold: String(autotopup.threshold ?? 100),
+    monthlyCap: String(autotopup.monthlyCap ?? 5000),
+  })
+  const save = useDoing(async () => {
+    await client.post('/billing/autotopup', {...draft, threshold: Number(draft.threshold), monthlyCap: Number(draft.monthlyCap)})
+    say('Kept')
+    again()
+  })
+  const set = (change: Partial<typeof draft>) => setDraft({...draft, ...change})
+  const submit = (event: Event) => {
+    event.preventDefault()
+    save.run()
+  }
+  return html`
+    <form class="sheet settings-form" aria-labelledby="plan-topup" onSubmit=${submit}>
+      <h2 id="plan-topup">Top up by itself</h2>
+      ${autotopup.stopped && html`<${Notice} kind="warning" title="It was switched off">${autotopup.stopped.message} (${at(autotopup.stopped.at)})<//>`}
+      <${Check} label="Buy credits whenever few are left" checked=${draft.enabled} onChange=${(enabled: boolean) => set({enabled})} />
+      <${Select} label="What is bought" value=${draft.packKey} options=${packs.map(({key, name}: Json) => ({value: key, label: name}))} onChange=${(packKey: string) => set({packKey})} />
+      <${TextField} label="When fewer credits are left than" type="number" min="1" required value=${draft.threshold} onInput=${(threshold: string) => set({threshold})} />
+      <${TextField} label="At most so many credits a month" type="number" min="1" required value=${draft.monthlyCap} onInput=${(monthlyCap: string) => set({monthlyCap})} />
+      <p class="hint">Bought this month: ${count(autotopup.month.used)} credits.</p>
+      <${Problem} error=${save.error} />
+      <${Button} type="submit" isBusy=${save.isBusy}>Save<//>
+    </form>
+  `
+}
+
+const Overage = ({isOn, again}: {isOn: boolean; again: () => void}) => {
+  const change = useDoing(async (enabled: boolean) => {
+    await client.post('/billing/overage', {enabled})
+    say(enabled ? 'Rows beyond the plan are let through, and paid for' : 'Rows beyond the plan are refused')
+    again()
+  })
+  return html`
+    <section class="sheet" aria-labelledby="plan-overage">
+      <h2 id="plan-overage">Rows beyond the plan</h2>
+      <${Check}
+        label="Let them through, each paid for"
+        hint="They are on the next invoice; a run says how many it had"
+        checked=${isOn}
+        disabled=${change.isBusy}
+        onChange=${(enabled: boolean) => change.run(enabled)}
+      />
+      <${Problem} error=${change.error} />
+    </section>
+  `
+}

@@ -1,0 +1,110 @@
+import type {Json} from '../../http.ts'
+import {html, type Markup} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {at, bytes, count, onDay} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill, type Tone} from '../ui/pill.ts'
+import {Progress} from '../ui/progress.ts'
+import {Table} from '../ui/table.ts'
+import {SettingsFrame} from './frame.ts'
+import {ChangePlan} from './plan-change.ts'
+import {Charges} from './plan-charges.ts'
+
+const tones: Record<string, Tone> = {active: 'good', trialing: 'info', past_due: 'warning', suspended: 'bad'}
+
+/** What the organisation may do, what it has used of that, and what it pays for. */
+export const Plan = () => {
+  const loaded = useLoad<Json>(async signal => {
+    const [summary, usage] = await Promise.all([client.get('/billing/summary', {}, signal), client.get('/entitlements/usage', {}, signal)])
+    return {summary, usage}
+  }, [])
+  return html`
+    <${SettingsFrame} title="Plan & usage" lead="What the plan has room for in this period, and what is used of it.">
+      <${Shown} of=${loaded}>${({summary, usage}: Json) => html`<${Standing} summary=${summary} usage=${usage} again=${loaded.again} />`}<//>
+    <//>
+  `
+}
+
+const Standing = ({summary, usage, again}: {summary: Json; usage: Json; again: () => void}) => html`
+  <${Current} summary=${summary} again=${again} />
+  <${Usage} usage=${usage} />
+  ${summary.configured && isAtLeast('admin') && html`<${ChangePlan} summary=${summary} again=${again} /><${Charges} summary=${summary} again=${again} />`}
+`
+
+const Current = ({summary, again}: {summary: Json; again: () => void}) => {
+  const trial = useDoing(async () => {
+    await client.post(inOrg('/trial'))
+    say('The trial has begun')
+    again()
+  })
+  const portal = useDoing(async () => {
+    const {url} = await client.post('/billing/portal', {returnUrl: location.href})
+    location.assign(url)
+  })
+  const {plan, status, period, pendingChange, cancelsAt, pastDue} = summary
+  return html`
+    <section class="sheet" aria-labelledby="plan-now">
+      <h2 id="plan-now">${plan.name} <${Pill} tone=${tones[status] ?? 'neutral'}>${status.replace('_', ' ')}<//></h2>
+      <p>This period: ${onDay(period.start)} to ${onDay(period.end)}.</p>
+      ${summary.trial?.endsAt && html`<p>The trial ends ${at(summary.trial.endsAt)}.</p>`}
+      ${pastDue && html`<${Notice} kind="warning" title="A payment is late">Pay before it closes what is metered: see to the card below.<//>`}
+      ${cancelsAt && html`<${Notice} kind="warning">The plan ends ${onDay(cancelsAt)}.<//>`}
+      ${pendingChange && html`<${Notice}>The plan changes to ${pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}
+      <div class="actions">
+        ${plan.key === 'free' && !summary.trial && isAtLeast('owner') && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start the trial<//>`}
+        ${summary.customer && isAtLeast('admin') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>Invoices and card<//>`}
+      </div>
+      <${Problem} error=${trial.error ?? portal.error} />
+    </section>
+  `
+}
+
+const Usage = ({usage}: {usage: Json}) => {
+  const {rows, modules, schedules, credits} = usage
+  const given = credits.included + credits.purchased + credits.spent
+  return html`
+    <section class="sheet" aria-labelledby="plan-usage">
+      <h2 id="plan-usage">Used of it</h2>
+      <div class="columns">
+        <${Meter} label="Rows written" used=${rows.used} limit=${rows.limit} note=${rows.reserved > 0 ? `${count(rows.reserved)} reserved by runs` : null} />
+        <${Meter} label="Modules" used=${modules.used} limit=${modules.limit} />
+        <${Meter} label="Schedules" used=${schedules.used} limit=${schedules.limit} />
+        <${Meter} label="AI credits" used=${credits.spent} limit=${given} note=${`${count(credits.available)} left`} />
+      </div>
+      ${
+        credits.byFeature.length > 0 &&
+        html`<${Table}
+          caption="AI credits by feature"
+          keyOf=${({feature}: Json) => feature}
+          rows=${credits.byFeature}
+          columns=${[
+            {head: 'AI help', isName: true, cell: ({feature}: Json) => feature},
+            {head: 'Credits', isNumber: true, cell: ({spent, credits: used}: Json) => count(spent ?? used)},
+          ]}
+        />`
+      }
+    </section>
+  `
+}
+
+const Meter = ({label, used, limit, note}: {label: string; used: number; limit: number; note?: Markup}) => html`
+  <div>
+    <strong>${label}</strong>
+    <${Progress} label=${label} done=${used} total=${limit} text=${`${count(used)} of ${count(limit)}`} />
+    ${note && html`<p class="hint">${note}</p>`}
+  </div>
+`
+
+/** What a plan has room for, in a line. */
+export const roomOf = ({limits}: Json): string =>
+  [
+    `${count(limits.rowsPerPeriod)} rows a month`,
+    `${count(limits.modules)} modules`,
+    `${count(limits.schedules)} schedules`,
+    `files to ${bytes(limits.fileBytes)}`,
+    `${count(limits.historyDays)} days of history`,
+    `${count(limits.aiCredits)} AI credits`,
+  ].join(' · ')

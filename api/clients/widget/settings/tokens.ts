@@ -1,0 +1,117 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Copy} from '../ui/copy.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {Select, TextField} from '../ui/field.ts'
+import {at, onDay} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import {Table} from '../ui/table.ts'
+import {SettingsFrame} from './frame.ts'
+
+type Token = {
+  id: string
+  name: string
+  prefix: string
+  createdAt: string
+  createdByName?: string | null
+  lastUsedAt: string | null
+  expiresAt: string | null
+  revokedAt: string | null
+}
+
+const terms = [
+  {value: '30', label: '30 days'},
+  {value: '90', label: '90 days'},
+  {value: '365', label: 'A year'},
+  {value: '', label: 'No end'},
+]
+const dayMs = 86_400_000
+
+export const Tokens = () => {
+  const tokens = useLoad<Token[]>(async signal => (await client.get(inOrg('/tokens'), {}, signal)).tokens, [])
+  const [revoking, setRevoking] = useState<Token | null>(null)
+  return html`
+    <${SettingsFrame} title="API tokens" lead="For the command line, CI and other programs. A token acts as whoever made it, with an admin’s rights in this organisation.">
+      <${Mint} again=${tokens.again} />
+      <h2>Tokens</h2>
+      <${Shown} of=${tokens}>
+        ${(list: Token[]) => html`<${Table} caption="API tokens" columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty="There are no tokens yet." />`}
+      <//>
+      ${
+        revoking &&
+        html`
+          <${Confirm}
+            title=${`Revoke ${revoking.name}?`}
+            action="Revoke"
+            isDangerous
+            onClose=${() => setRevoking(null)}
+            work=${async () => {
+              await client.delete(inOrg(`/tokens/${revoking.id}`))
+              say(`${revoking.name} is revoked`)
+              tokens.again()
+            }}
+          >
+            Programs that use it are refused from their next request on. This cannot be taken back.
+          <//>
+        `
+      }
+    <//>
+  `
+}
+
+const columnsOf = (revoke: (token: Token) => void) => [
+  {head: 'Name', isName: true, cell: ({name}: Token) => name},
+  {head: 'Begins with', cell: ({prefix}: Token) => html`<code>${prefix}…</code>`},
+  {head: 'Made', cell: ({createdAt}: Token) => onDay(createdAt)},
+  {head: 'Last used', cell: ({lastUsedAt}: Token) => (lastUsedAt ? at(lastUsedAt) : 'Never')},
+  {head: 'State', cell: stateOf},
+  {
+    head: '',
+    label: 'Actions',
+    cell: (token: Token) =>
+      !token.revokedAt && html`<${Button} kind="quiet" onClick=${() => revoke(token)}>Revoke<span class="unseen"> ${token.name}</span><//>`,
+  },
+]
+
+const stateOf = ({revokedAt, expiresAt}: Token) => {
+  if (revokedAt) return html`<${Pill} tone="bad">Revoked ${onDay(revokedAt)}<//>`
+  if (expiresAt && Date.parse(expiresAt) < Date.now()) return html`<${Pill} tone="bad">Expired ${onDay(expiresAt)}<//>`
+  return html`<${Pill} tone="good">${expiresAt ? `Until ${onDay(expiresAt)}` : 'No end'}<//>`
+}
+
+const Mint = ({again}: {again: () => void}) => {
+  const [name, setName] = useState('')
+  const [days, setDays] = useState('90')
+  const [secret, setSecret] = useState<string | null>(null)
+  const doing = useDoing(async () => {
+    const expiresAt = days === '' ? null : new Date(Date.now() + Number(days) * dayMs).toISOString()
+    setSecret((await client.post(inOrg('/tokens'), {name, expiresAt})).secret)
+    setName('')
+    again()
+  })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    doing.run()
+  }
+  return html`
+    ${
+      secret &&
+      html`
+        <${Notice} kind="good" title="Your new token: copy it now, it is not shown again">
+          <${Copy} text=${secret} label="the token" />
+        <//>
+      `
+    }
+    <form class="sheet settings-form" onSubmit=${submit}>
+      <${TextField} label="Name" hint="What it is for, such as “nightly CI”" required maxlength="100" value=${name} onInput=${setName} />
+      <${Select} label="Good for" value=${days} options=${terms} onChange=${setDays} />
+      <${Problem} error=${doing.error} />
+      <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>Make a token<//>
+    </form>
+  `
+}

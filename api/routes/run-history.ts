@@ -1,0 +1,21 @@
+import {z} from 'zod'
+import {historyOf, RunsFilter} from '../../shared/runs/history.ts'
+import {OrgRuns} from '../answers/run-rows.ts'
+import {Cursor, limitOf} from '../page.ts'
+import {route} from '../route.ts'
+
+export default [
+  route({
+    method: 'get',
+    path: '/orgs/:org/runs',
+    summary: "List the org's runs, of every import and of none",
+    description: 'The newest first, dry runs among them.',
+    access: {role: 'operator'},
+    params: z.object({org: z.string()}),
+    query: RunsFilter.extend({limit: limitOf({usual: 25, most: 100}), cursor: Cursor}),
+    answers: {200: OrgRuns},
+    refusals: ['INVALID_CURSOR', 'IMPORT_NOT_FOUND'],
+    example: {query: {state: 'queued,writing,paused,closing'}},
+    handle: ({db, config, caller: {org}, query}) => historyOf({db, ring: config.SECRETS_KEYS}, {org, ...query}),
+  }),
+]

@@ -1,0 +1,132 @@
+import test from 'ava'
+import {keepUp} from '../../workers/archive.ts'
+import {removeDeleted} from '../../workers/retention.ts'
+import {startApiProcess} from '../api-process.ts'
+import {openCalls} from '../client.ts'
+import {ok} from '../importing.ts'
+import {countAll, keysOf, openLasting, refusal} from '../retaining.ts'
+import {startS3} from '../simulators/s3.ts'
+import {MiB, openUpload, rowsOf} from '../uploading.ts'
+import {world} from '../world.ts'
+
+const large = rowsOf(2.5 * MiB)
+const drain = new AbortController().signal
+const tables = ['uploads', 'upload_parts', 'loose_objects', 'imports', 'sources']
+
+const open = async (t: Parameters<typeof world>[0], environment: Record<string, string> = {}) => {
+  const here = await world(t, {workers: ['discovery'], environment})
+  const org = await openLasting(here)
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {connectorId: org.connector}), 201)
+  const path = `/orgs/${org.org}/imports/${made.id}`
+  const look = () => removeDeleted({...here.tools, drain})
+  return {here, org, path, look}
+}
+
+test('an upload to which nothing comes for a day goes, with its objects; what was sent to since stays', async t => {
+  const {here, org, path, look} = await open(t)
+  const [left, lasting] = [await openUpload(org.call, path, {bytes: large}), await openUpload(org.call, path, {bytes: large})]
+  for (const {send} of [left, lasting]) await ok(send(0), 200)
+  await here.ahead('20 hours')
+  await ok(lasting.send(MiB), 200)
+  await look()
+  t.is((await left.read()).offset, MiB)
+  await here.ahead('25 hours')
+  await look()
+  t.deepEqual(await refusal(left.send(MiB)), [404, 'UPLOAD_NOT_FOUND'])
+  t.deepEqual([(await keysOf(here)).length, await countAll(here, tables)], [2, {uploads: 1, upload_parts: 2, imports: 1}])
+  await lasting.sendRest()
+  const {source} = await ok(lasting.finish(), 201)
+  await look()
+  t.deepEqual([(await keysOf(here)).length, await countAll(here, tables)], [1, {uploads: 1, imports: 1, sources: 1}])
+  await here.ahead('50 hours')
+  await look()
+  t.deepEqual([(await keysOf(here)).length, await countAll(here, tables)], [1, {imports: 1, sources: 1}])
+  t.is((await ok(org.call('GET', `${path}/sources/${source.id}/rows?limit=1`), 200)).rows.length, 1)
+})
+
+test('a deleted import leaves nothing of what it was being sent, nor does a part that was under way', async t => {
+  const {here, org, path, look} = await open(t)
+  const {send} = await openUpload(org.call, path, {bytes: large})
+  await ok(send(0), 200)
+  const {put} = here.storage
+  here.tools.storage.put = async (key, stream) => {
+    const bytes = await put(key, stream)
+    await ok(org.call('DELETE', path), 200)
+    return bytes
+  }
+  t.deepEqual(await refusal(send(MiB)), [404, 'UPLOAD_NOT_FOUND'])
+  await look()
+  t.deepEqual([await keysOf(here), await countAll(here, tables)], [[], {}])
+})
+
+test('a process that is killed between a part and its row loses nothing and leaves nothing behind', async t => {
+  const {here, org, path, look} = await open(t)
+  const {upload, send, sendRest, read, finish} = await openUpload(org.call, path, {bytes: large})
+  await ok(send(0), 200)
+  const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = here.config
+  const api = await startApiProcess({
+    ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR, FAULT_POINT: 'after_part'},
+  })
+  t.teardown(() => api.signal('SIGKILL'))
+  const dying = openCalls(api.url)(org.session)
+  await t.throwsAsync(dying('PUT', `${path}/uploads/${upload.id}/parts/${MiB}`, large.subarray(MiB, 2 * MiB)))
+  t.is(await api.exit, null)
+  t.deepEqual([(await read()).offset, (await keysOf(here)).length], [MiB, 2])
+  await sendRest()
+  const {source} = await ok(finish(), 201)
+  t.is(source.bytes, large.length)
+  await look()
+  t.is((await keysOf(here)).length, 2, 'somebody might be storing it still')
+  await here.ahead('25 hours')
+  await keepUp({...here.tools, drain})
+  await look()
+  t.deepEqual([(await keysOf(here)).length, await countAll(here, tables)], [1, {imports: 1, sources: 1}])
+})
+
+test('parts go to a bucket and are read from there; one that the bucket does not take is sent again', async t => {
+  const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: 'secret', region: 'us-east-1'}
+  const s3 = await startS3(account)
+  t.teardown(s3.stop)
+  const {bucket: S3_BUCKET, accessKeyId: S3_ACCESS_KEY_ID, secretAccessKey: S3_SECRET_ACCESS_KEY} = account
+  const {here, org, path, look} = await open(t, {S3_BUCKET, S3_ENDPOINT: s3.url, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY})
+  const {send, sendRest, finish} = await openUpload(org.call, path, {bytes: large})
+  s3.faults.push({method: 'PUT', times: 3, action: {status: 503}})
+  t.is((await send(0)).status, 500)
+  await sendRest()
+  t.deepEqual([s3.objects.size, await countAll(here, ['loose_objects'])], [3, {}])
+  t.is((await ok(finish(), 201)).source.bytes, large.length)
+  await look()
+  t.is(s3.objects.size, 1)
+})
+
+test('parts that no row names are found by the listing', async t => {
+  const {here, org, path} = await open(t)
+  await ok((await openUpload(org.call, path, {bytes: large})).send(0), 200)
+  const [key] = await keysOf(here)
+  const {listNameless} = await import('../../sql/emptying.ts')
+  const {ours} = await import('../../workers/retention/objects.ts')
+  const other = key!.replace(/\w+$/, last => last.replaceAll(/\w/g, '0'))
+  t.true(ours.test(key!) && ours.test(other))
+  t.deepEqual(await listNameless(here.db, [key!, other]), [{key: other, known: true}])
+})
+
+test('what was committed stands, also where the answer of the database was lost', async t => {
+  const {here, org, path, look} = await open(t)
+  const {send, sendRest, read, finish} = await openUpload(org.call, path, {bytes: large})
+  const {transaction} = here.db
+  const losing = async (act: () => Promise<unknown>) => {
+    here.db.transaction = async (...given) => {
+      await transaction(...given)
+      throw new Error('The connection broke')
+    }
+    const said = await act()
+    here.db.transaction = transaction
+    return said
+  }
+  t.like(await losing(() => send(0)), {status: 500})
+  await look()
+  t.deepEqual([(await read()).offset, (await keysOf(here)).length], [MiB, 1])
+  await sendRest()
+  const {source} = await ok(finish(), 201)
+  t.is(source.bytes, large.length)
+})
