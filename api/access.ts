@@ -32,8 +32,11 @@ export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff
  * person who signed in, which a staff member's view of an org does not. `oauth` opens it to MCP clients, whose tokens are for nothing else.
  */
 export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true}
-/** `backoffice` takes a staff session or ADMIN_TOKEN, the latter unless it is `sessionOnly`; `operator` takes ADMIN_TOKEN alone. */
-export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator: true}
+/**
+ * `backoffice` takes a staff session or ADMIN_TOKEN, the latter unless it is `sessionOnly`; `operator` takes ADMIN_TOKEN alone, with `scrape`
+ * also METRICS_TOKEN, which opens nothing else.
+ */
+export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator: true; scrape?: true}
 export type Access = {public: true} | Gates | BackofficeGates
 
 /** What a route may change: a staff member's view of an org is closed to some of it. */

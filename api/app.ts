@@ -29,6 +29,7 @@ import conversations from './routes/conversations.ts'
 import credits from './routes/credits.ts'
 import discovery from './routes/discovery.ts'
 import entitlements from './routes/entitlements.ts'
+import expressions from './routes/expressions.ts'
 import fields from './routes/fields.ts'
 import grants from './routes/grants.ts'
 import health from './routes/health.ts'
@@ -38,6 +39,7 @@ import jobs from './routes/jobs.ts'
 import libraries from './routes/libraries.ts'
 import mcp from './routes/mcp.ts'
 import members from './routes/members.ts'
+import metrics from './routes/metrics.ts'
 import modules from './routes/modules.ts'
 import notices from './routes/notices.ts'
 import oauth from './routes/oauth.ts'
@@ -73,6 +75,7 @@ import {recordViewWrite} from './staff-write.ts'
 
 export const routes: Route[] = [
   ...health,
+  ...metrics,
   ...signIn,
   ...cliLogin,
   ...connection,
@@ -98,6 +101,7 @@ export const routes: Route[] = [
   ...registry,
   ...modules,
   ...fields,
+  ...expressions,
   ...schedules,
   ...settings,
   ...changes,

@@ -8,7 +8,7 @@ import {isOperator} from './backoffice.ts'
 export type Maintenance = {isOn(): boolean; close(): void}
 
 const lookEveryMs = 500
-const EXEMPT = ['/health', '/robots.txt']
+const EXEMPT = ['/health', '/robots.txt', '/metrics']
 const DELETES_PERSON = /^\/staff\/people\/[^/]+\/delete$/
 
 /** The operator's switch: on while this file is there. */

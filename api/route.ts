@@ -6,6 +6,7 @@ import type {Config} from '../shared/config.ts'
 import type {Crm} from '../shared/crm/crm.ts'
 import type {Code} from '../shared/errors.ts'
 import type {Log} from '../shared/log.ts'
+import type {Metrics} from '../shared/metrics/scrape.ts'
 import type {Outbound} from '../shared/outbound/outbound.ts'
 import type {Staff} from '../shared/people/staff-action.ts'
 import type {Queue} from '../shared/queue.ts'
@@ -25,6 +26,7 @@ export type Tools = {
   payment: PaymentProvider
   outbound: Outbound
   model: Model
+  metrics: Metrics
   log: Log
 }
 

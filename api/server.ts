@@ -2,6 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {readConfig} from '../shared/config.ts'
 import {armFault} from '../shared/fault-point.ts'
 import {openLog} from '../shared/log.ts'
+import {openTracing} from '../shared/tracing.ts'
 import {listen} from './listen.ts'
 import {openTools} from './tools.ts'
 
@@ -16,6 +17,7 @@ const die = (error: unknown) => {
 process.on('uncaughtException', die).on('unhandledRejection', die)
 
 if (config.NODE_ENV !== 'production') armFault(config.FAULT_POINT)
+const tracing = await openTracing(config, {log, part: 'api'})
 const tools = await openTools(config, log)
 const {url, drain} = await listen(tools)
 log.info({url}, 'listening')
@@ -27,7 +29,7 @@ const stop = async (signal: string) => {
   log.info({signal}, 'draining')
   await drain()
   // A handler that never ends may still hold a connection.
-  await Promise.race([tools.close(), sleep(closeWithinMs)])
+  await Promise.race([tools.close().then(tracing.close), sleep(closeWithinMs)])
   log.info('stopped')
   process.exit(0)
 }

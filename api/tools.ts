@@ -5,6 +5,7 @@ import {openBudget} from '../shared/crm/budget.ts'
 import {openCrm} from '../shared/crm/crm.ts'
 import {jobs} from '../shared/jobs.ts'
 import type {Log} from '../shared/log.ts'
+import {openMetrics} from '../shared/metrics/scrape.ts'
 import {openOutbound} from '../shared/outbound/outbound.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
@@ -23,7 +24,9 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const outbound = openOutbound(config)
   const model = openModel(config)
   const storage = openStorage(storageOf(config))
+  const metrics = openMetrics({db, hot, config, log})
   const close = async () => {
+    metrics.close()
     await queue.stop({graceful: false})
     await outbound.close()
     await crm.close()
@@ -31,5 +34,5 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
     await hot.end()
     await db.end()
   }
-  return {config, db, hot, queue, storage, crm, payment, outbound, model, log, close}
+  return {config, db, hot, queue, storage, crm, payment, outbound, model, metrics, log, close}
 }

@@ -67,6 +67,8 @@ const Environment = z.object({
   SECRETS_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
   SESSION_KEYS: keyRing.prefault(DEVELOPMENT_KEY),
   ADMIN_TOKEN: adminToken.optional(),
+  METRICS_TOKEN: adminToken.optional(),
+  METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   RETURN_ORIGINS: list.prefault(''),
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
   CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
@@ -114,6 +116,9 @@ const Environment = z.object({
   MODEL_API_KEY: z.string().optional(),
   MODEL_NAME: z.string().max(200).optional(),
   MODEL_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(60),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url({protocol: /^https?$/}).optional(),
+  OTEL_SERVICE_NAME: z.string().min(1).max(100).default('lading'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
 })
 
 export type Config = ReturnType<typeof readConfig>

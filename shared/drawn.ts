@@ -11,3 +11,6 @@ export const drawnAs = <S extends z.ZodType>(schema: S, shape: z.ZodType): S => 
   }
   return schema
 }
+
+/** A value as somebody sends it who changes it: left out it stays, null takes it away. */
+export const orTakenAway = <S extends z.ZodType>(value: S) => value.nullable().describe(`${value.description}. Null takes it away`)

@@ -5,6 +5,7 @@ import {statementsIn, type Tx} from '../sql/database.ts'
 import {insertJob} from '../sql/jobs.ts'
 import type {Code} from './errors.ts'
 import type {Log} from './log.ts'
+import {traced, traceparent} from './tracing.ts'
 
 /** What the API and a worker agree on: name, payload, answer and policy. The handler is the worker's own. */
 // biome-ignore lint/suspicious/noExplicitAny: a catalogue holds jobs of every payload
@@ -48,13 +49,15 @@ export const openQueue = async (
  * Inside `tx` the job exists only if what it is about does. Answers the job's id: a new one, or that of the job already
  * there under the same key; null when such a job ended meanwhile.
  */
-export const enqueue = async <P extends z.ZodType>(
-  queue: Queue,
-  job: Job<P>,
-  payload: z.input<P>,
-  {tx, track = true, ...options}: {tx: Tx; track?: boolean} & Omit<SendOptions, 'db'>,
-): Promise<string | null> => {
-  const data = job.payload.parse(payload) as object & {org: string}
+export const enqueue = <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, how: Sending): Promise<string | null> =>
+  traced(`enqueue ${job.name}`, {kind: 'producer'}, () => put(queue, job, payload, how))
+
+type Sending = {tx: Tx; track?: boolean} & Omit<SendOptions, 'db'>
+
+const put = async <P extends z.ZodType>(queue: Queue, job: Job<P>, payload: z.input<P>, {tx, track = true, ...options}: Sending) => {
+  const cause = traceparent()
+  // Beside the ids, where who traces looks for it and every schema passes over it.
+  const data = {...(job.payload.parse(payload) as object & {org: string}), ...(cause && {traceparent: cause})}
   const key = job.key?.(data as z.output<P>)
   const id = randomUUID()
   const sent = await queue.send(job.name, data, {id, ...(key !== undefined && {singletonKey: key}), db: statementsIn(tx), ...options})

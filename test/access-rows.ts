@@ -20,6 +20,7 @@ const adminToken: Row = {who: 'operator with ADMIN_TOKEN'}
 export const rows: Record<string, Row> = {
   'GET /health': everybody,
   'GET /robots.txt': everybody,
+  'GET /metrics': adminToken,
   'GET /': everybody,
   'GET /clients/:build/*file': everybody,
   'GET /auth/zoho/start': everybody,
@@ -176,6 +177,7 @@ export const rows: Record<string, Row> = {
 
   'POST /ai/auto-map': write('operator'),
   'POST /ai/formula': write('operator'),
+  'POST /orgs/:org/expressions/test': read('operator'),
   'POST /ai/chat': write('operator'),
   'GET /orgs/:org/imports/:id/conversations': read('operator'),
   'GET /ai/usage': read('operator'),

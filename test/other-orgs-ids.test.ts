@@ -236,6 +236,15 @@ const elsewhere: [string, (id: string) => [string, string, unknown?], string][] 
   ['endpoint of the notices', id => ['PUT', `/orgs/${mine.org}/notices`, {endpoints: [id]}], 'webhooks'],
   ['connectorId of a mapping', id => ['POST', '/ai/auto-map', {connectorId: id, modules: ['Leads'], columns: ['Name']}], 'connector'],
   ['connectorId of a formula', id => ['POST', '/ai/formula', {...formula, connectorId: id}], 'connector'],
+  [
+    'connectorId of an expression that is tried',
+    id => [
+      'POST',
+      `/orgs/${mine.org}/expressions/test`,
+      {expression: '1', columns: ['Name'], connectorId: id, module: 'Leads', field: 'Email'},
+    ],
+    'connector',
+  ],
   ['import of a mapping', id => ['POST', '/ai/auto-map', {import: id, modules: ['Leads'], columns: ['Name']}], 'imports'],
   ['place of a mapping', id => ['POST', '/ai/auto-map', placedIn(id, {modules: ['Leads'], columns: ['Name']})], 'sources'],
   ['import of a formula', id => ['POST', '/ai/formula', {...formula, import: id}], 'imports'],

@@ -1,4 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {stepEnded} from '../shared/metrics/jobs.ts'
 import type {Queue} from '../shared/queue.ts'
 import type {Tools} from './tools.ts'
 import type {Worker} from './worker.ts'
@@ -22,9 +23,14 @@ const goRound = async ({name, everyMs, steps}: Rounds, queue: Queue, tools: Tool
   while (!drain.aborted) {
     for (const step of steps) {
       if (drain.aborted) return
-      await step(tools, queue).catch(err => {
-        if (!drain.aborted) log.warn({err, rounds: name}, 'a round failed')
-      })
+      await step(tools, queue).then(
+        () => stepEnded(name, 'done'),
+        err => {
+          if (drain.aborted) return
+          stepEnded(name, 'failed')
+          log.warn({err, rounds: name}, 'a round failed')
+        },
+      )
     }
     await sleep(everyMs(tools), undefined, {signal: drain}).catch(() => {})
   }

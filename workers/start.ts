@@ -5,9 +5,13 @@ import {openCrm} from '../shared/crm/crm.ts'
 import {armFault} from '../shared/fault-point.ts'
 import {jobs} from '../shared/jobs.ts'
 import {type Log, openLog} from '../shared/log.ts'
+import {workersRun} from '../shared/metrics/jobs.ts'
+import {openMetrics} from '../shared/metrics/scrape.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
+import {openTracing} from '../shared/tracing.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
+import {listenForScrapes} from './metrics.ts'
 import type {Worker} from './worker.ts'
 
 /** What can be started by name; operators scale each on its own. A process loads its own alone: the code of the others takes memory too. */
@@ -48,14 +52,20 @@ export const startWorkers = async (
   const crm = openCrm({db, config, log, budget})
   const shared = {config, db, hot, queue, crm, budget, log}
   const tools = {...shared, payment: openPaymentProvider(config), storage: openStorage(storageOf(config)), drain: draining.signal}
+  const metrics = openMetrics(shared)
+  const scrapes = await listenForScrapes(config, {metrics, log})
   const ends: Awaited<ReturnType<Worker['start']>>[] = []
   for (const name of names) for (const worker of await workers[name]!()) ends.push(await worker.default.start(queue, tools))
+  workersRun(names, true)
   log.info({workers: names}, 'working')
   return {
     async stop() {
+      workersRun(names, false)
       draining.abort(new Error('The process was asked to stop'))
       await queue.stop({graceful: true, timeout: config.DRAIN_SECONDS * 1000})
       await Promise.all(ends.map(end => end?.()))
+      await scrapes.close()
+      metrics.close()
       await crm.close()
       await budget.close()
       await hot.end()
@@ -72,13 +82,15 @@ const main = async (named: string[]) => {
   if (unknown.length) throw new Error(`No worker is called ${unknown.join(', ')}: there are ${Object.keys(workers).join(', ')}`)
   if (config.NODE_ENV !== 'production') armFault(config.FAULT_POINT)
   const log = openLog(`workers ${names.join(' ')}`, config.LOG_LEVEL)
+  const tracing = await openTracing(config, {log, part: `workers ${names.join(' ')}`})
   const running = await startWorkers(names, config, log)
   let asked = 0
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (++asked > 1) process.exit(1)
       log.info({signal}, 'draining')
-      running.stop().then(
+      const stopped = running.stop().then(tracing.close)
+      stopped.then(
         () => process.exit(0),
         err => {
           log.error({err}, 'drain failed')

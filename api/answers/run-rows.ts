@@ -42,10 +42,12 @@ const RunRow = Answer({
 const sourceId = z.string().describe('The file it is of')
 const reached = Count('Up to the row of this number the file was looked at')
 
+const sources = z
+  .array(Answer({id: z.string().describe('The file'), label: z.string().describe('Its name'), rows: Count('Rows it has')}))
+  .describe('The files the run read')
+
 export const RunRows = Answer({
-  sources: z
-    .array(Answer({id: z.string().describe('The file'), label: z.string().describe('Its name'), rows: Count('Rows it has')}))
-    .describe('The files the run read'),
+  sources,
   source: sourceId,
   rows: z.array(RunRow).describe('By their numbers'),
   reached,
@@ -53,6 +55,7 @@ export const RunRows = Answer({
 })
 
 export const RunTally = Answer({
+  sources,
   source: sourceId,
   groups: z.array(
     Answer({

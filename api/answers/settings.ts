@@ -7,7 +7,7 @@ export const OrgSettings = Settings.extend({
   followsCrmRoles: z.boolean().describe('Whether administrators of the CRM are admins here when they sign in'),
 })
 
-const Told = OrgSettings.meta({id: 'OrgSettings'})
+const Told = OrgSettings.meta({id: 'OrgSettings', description: 'The settings of an org'})
 
 export const SettingsRead = Answer({
   settings: Told,

@@ -5,9 +5,9 @@ import {openInterrupt} from './cli/interrupt.ts'
 import {type Output, openOutput} from './cli/output.ts'
 import {openSession} from './cli/session.ts'
 import {readSettings, type Settings} from './cli/settings.ts'
+import {readVersion} from './cli/version.ts'
 import {clean} from './cli/words.ts'
 import {nouns} from './commands/nouns.ts'
-import {readVersion} from './cli/version.ts'
 
 /** Runs one command; answers what the process is to exit with. Whatever goes wrong is said here, and only here. */
 export const main = async (args: string[]): Promise<number> => {
@@ -15,14 +15,24 @@ export const main = async (args: string[]): Promise<number> => {
   const [own] = args.includes('--') ? [args.slice(0, args.indexOf('--'))] : [args]
   const out = openOutput(own.includes('--json'), {out: process.stdout, err: process.stderr, columns: settings.columns})
   for (const stream of [process.stdout, process.stderr]) stream.on('error', leaveWithReader)
-  const ended = {exit: EXIT.ok as number}
+  const ended = {exit: EXIT.ok as number, help: ''}
   try {
-    const program = await createProgram({settings, out, args, exit: code => void (ended.exit = code)})
+    const shape = {
+      settings,
+      out,
+      args,
+      exit: (code: number) => void (ended.exit = code),
+      keepHelp: (text: string) => void (ended.help += text),
+    }
+    const program = await createProgram(shape)
     await program.parseAsync(args, {from: 'user'})
     return ended.exit
   } catch (error) {
-    // Help and the version that were asked for.
-    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok
+    // Help and the version were asked for; a word without its verb asks for help.
+    if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) {
+      if (error.exitCode !== 0) out.out.write(ended.help)
+      return EXIT.ok
+    }
     const failure = error instanceof CommanderError ? misused(error) : failureOf(error)
     tell(out, failure)
     return failure.exit
@@ -35,10 +45,10 @@ const leaveWithReader = (error: NodeJS.ErrnoException) => {
   throw error
 }
 
-type Shape = {settings: Settings; out: Output; args: readonly string[]; exit(code: number): void}
+type Shape = {settings: Settings; out: Output; args: readonly string[]; exit(code: number): void; keepHelp(text: string): void}
 
 /** Only the noun that is meant is loaded whole; of the others help and completion need a name and a line. */
-export const createProgram = async ({settings, out, args, exit}: Shape): Promise<Command> => {
+export const createProgram = async ({settings, out, args, exit, keepHelp}: Shape): Promise<Command> => {
   const program = new Command('lading')
   const {take} = openInterrupt()
   const server = () => program.opts<{server?: string}>().server
@@ -50,31 +60,33 @@ export const createProgram = async ({settings, out, args, exit}: Shape): Promise
     .helpOption('-h, --help', 'what a command does, with examples')
     .version(readVersion(), '-V, --version', 'the version of this program')
     .configureHelp({showGlobalOptions: true, styleTitle: text => out.style('bold', text)})
-    .configureOutput({writeErr: () => {}, writeOut: text => void out.out.write(text), getOutHelpWidth: out.width, getErrHelpWidth: out.width})
+    .configureOutput({
+      writeErr: keepHelp,
+      writeOut: text => void out.out.write(text),
+      getOutHelpWidth: out.width,
+      getErrHelpWidth: out.width,
+    })
     .showSuggestionAfterError(true)
+    .helpCommand(false)
     .exitOverride()
     .addHelpText('after', OUTRO)
-  const meant = nounOf(args)
-  const isWhole = meant === 'completion'
+  const [first, second] = wordsOf(args)
+  const meant = first === 'help' ? [first, second] : [first]
   for (const {name, names = [name], summary, group, load} of nouns) {
-    const isMeant = isWhole || [name, ...names].includes(meant ?? '')
-    if (isMeant) (await load()).default(cli, program)
-    else for (const [at, one] of names.entries()) program.command(one).summary(Array.isArray(summary) ? summary[at]! : summary).helpGroup(group)
+    if (first === 'completion' || names.some(one => meant.includes(one))) (await load()).default(cli, program)
+    else for (const [at, one] of names.entries()) program.command(one).summary([summary].flat()[at]!)
+    for (const one of names) program.commands.find(command => command.name() === one)!.helpGroup(group)
   }
   return program
 }
 
-/** The first word that is neither an option nor the value of one; after `help` the one it is asked of. */
-export const nounOf = (args: readonly string[]): string | undefined => {
-  const words = args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
-  return words[0] === 'help' ? (words[1] ?? 'help') : words[0]
-}
+/** What is neither an option nor the value of one that every command has. */
+const wordsOf = (args: readonly string[]) => args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
 
 /** Commander's own sentences, without their prefix, and what to do about them. */
 const misused = (error: CommanderError): Failure => {
   const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
   const suggestion = hint ? hint.replace(/^\((.*)\)$/, '$1') : null
-  if (error.code === 'commander.help') return usage('Say what to do', 'lading --help lists the commands')
   return usage(message, [suggestion, 'See: lading help COMMAND'].filter(part => part !== null).join(' '))
 }
 
@@ -84,7 +96,9 @@ const mostDetails = 10
 const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
   if (out.json) return void out.err.write(`${JSON.stringify({error: message, code, exit, next, ...detail})}\n`)
   const {issues = [], request} = detail as {issues?: {path?: (string | number)[]; message?: string}[]; request?: string}
-  const shown = issues.slice(0, mostDetails).map(({path = [], message: what}) => `  ${clean(path.join('.'))}${path.length ? ': ' : ''}${clean(what)}`)
+  const shown = issues
+    .slice(0, mostDetails)
+    .map(({path = [], message: what}) => `  ${clean(path.join('.'))}${path.length ? ': ' : ''}${clean(what)}`)
   const lines = [
     `${out.style('red', 'Error:', out.err)} ${clean(message)}${exit === EXIT.refused ? ` (${code})` : ''}`,
     ...shown,

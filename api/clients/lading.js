@@ -2,6 +2,8 @@
 // Plain JavaScript, so that a Node which cannot run the rest can still say so.
 import {readFileSync} from 'node:fs'
 import module from 'node:module'
+import {homedir} from 'node:os'
+import {join} from 'node:path'
 import process from 'node:process'
 import {fileURLToPath} from 'node:url'
 
@@ -28,6 +30,8 @@ if (Number(major) < leastNode) {
   )
   process.exitCode = 1
 } else {
+  // Halves the start. In a folder of the user's own: what lies in a shared one could be anybody's code.
+  module.enableCompileCache(join(homedir(), '.cache', 'lading'))
   if (import.meta.url.includes('/node_modules/')) await stripOurOwn()
   const {main} = await import('./cli.ts')
   process.exitCode = await main(process.argv.slice(2))

@@ -75,7 +75,7 @@ export default [
     description:
       'It is compiled, and run on the rows that are sent, before it is answered; the model is asked three times at most. One that does not compile, or fails for every row, is no answer and costs nothing.',
     answers: {200: Formula},
-    refusals: [...([...ofPlace, ...ofNaming, 'NO_DISCOVERY', ...ofModel] as const), ...(['SANDBOX_UNAVAILABLE', 'BUSY'] as const)],
+    refusals: [...ofPlace, ...ofNaming, 'NO_DISCOVERY', ...ofModel, 'SANDBOX_UNAVAILABLE', 'BUSY'],
     example: {
       body: {
         ...{module: 'Leads', field: 'Last_Name', question: 'The last word of the name', source: 'Name'},

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {orTakenAway} from '../../shared/drawn.ts'
 import {Annotations, ApiName, annotationValues} from '../../shared/registry/annotation.ts'
 import {describeFields, patchAnnotation, replaceAnnotations} from '../../shared/registry/fields.ts'
 import {describeModule} from '../../shared/registry/modules.ts'
@@ -16,14 +17,14 @@ const query = z.object({connector, proposedBy: proposed})
 
 /** A value of null takes it back. */
 const Patch = z.strictObject({
-  description: annotationValues.description.nullable(),
-  format: annotationValues.format.nullable(),
-  examples: annotationValues.examples.nullable(),
-  aliases: annotationValues.aliases.nullable(),
-  pii: annotationValues.pii.nullable(),
-  derived: annotationValues.derived.nullable(),
-  excluded: annotationValues.excluded.nullable(),
-  defaultMapping: annotationValues.defaultMapping.nullable(),
+  description: orTakenAway(annotationValues.description),
+  format: orTakenAway(annotationValues.format),
+  examples: orTakenAway(annotationValues.examples),
+  aliases: orTakenAway(annotationValues.aliases),
+  pii: orTakenAway(annotationValues.pii),
+  derived: orTakenAway(annotationValues.derived),
+  excluded: orTakenAway(annotationValues.excluded),
+  defaultMapping: orTakenAway(annotationValues.defaultMapping),
 })
 
 export default [

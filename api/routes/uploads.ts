@@ -9,6 +9,7 @@ import {finishUpload} from '../../shared/uploads/finish.ts'
 import {keepPart} from '../../shared/uploads/part.ts'
 import {deleteUpload, listUnfinished} from '../../sql/uploads.ts'
 import {Answer} from '../answers/common.ts'
+import {source} from '../answers/examples.ts'
 import {Removed} from '../answers/imports.ts'
 import {TakenIn} from '../answers/sources.ts'
 import {Upload, UploadAnswer} from '../answers/uploads.ts'
@@ -97,6 +98,7 @@ whole or not at all. A part that is kept already may be sent again: the answer t
 \`Content-Digest: sha-256=:…:\` it is kept only if its bytes have that digest.`,
     answers: {200: UploadAnswer},
     refusals: [...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_OFFSET', 'BODY_TOO_LARGE', 'DIGEST_MISMATCH'] as const)],
+    example: {params: {offset: '0'}, answer: {upload: {...example, offset: 8_388_608}}},
     params: OfPart,
     body: 'stream',
     async handle(input) {
@@ -114,9 +116,10 @@ whole or not at all. A part that is kept already may be sent again: the answer t
     answers: {201: TakenIn},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_INCOMPLETE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND'] as const),
-      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'FILE_ENCRYPTED'] as const),
+      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'FILE_ENCRYPTED', 'BUSY'] as const),
       ...ofReading,
     ],
+    example: {answer: {source}},
     params: OfUpload,
     status: 201,
     async handle(input) {

@@ -1,9 +1,13 @@
 import {Agent, type Dispatcher, request} from 'undici'
 import type {Config} from '../config.ts'
 import type {Log} from '../log.ts'
+import {type CallOutcome, callEnded, type Operation} from '../metrics/crm.ts'
+import {traced} from '../tracing.ts'
 import {startClock} from './deadline.ts'
 
 export type Call = {
+  /** What kind of call it is, for whoever counts them. */
+  operation: Operation
   origin: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   path: string
@@ -51,18 +55,31 @@ export const openClient = ({config, log}: {config: Pick<Config, 'CRM_TIMEOUT_SEC
     keepAliveMaxTimeout: idleSeconds * 1000,
     maxResponseSize: longestAnswerBytes,
   })
-  const call = async (asked: Call) => {
-    const startedAt = performance.now()
-    const answer = await send(agent, asked, asked.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
-    const {method, path} = asked
-    log.debug(
-      {method, path, status: answer.status, ...('lost' in answer && {lost: answer.lost}), ms: Math.round(performance.now() - startedAt)},
-      'crm',
-    )
-    return answer
-  }
+  const call = (asked: Call) =>
+    traced(`crm ${asked.operation}`, {kind: 'client'}, async mark => {
+      const startedAt = performance.now()
+      const answer = await send(agent, asked, asked.timeoutSeconds ?? config.CRM_TIMEOUT_SECONDS)
+      const ms = performance.now() - startedAt
+      const {method, path, operation} = asked
+      const outcome = outcomeOf(answer, asked)
+      callEnded({operation, outcome, ms})
+      mark.set({'http.request.method': method, 'crm.outcome': outcome, ...(answer.status && {'http.response.status_code': answer.status})})
+      if (outcome !== 'ok') mark.fail(outcome)
+      log.debug({method, path, status: answer.status, ...('lost' in answer && {lost: answer.lost}), ms: Math.round(ms)}, 'crm')
+      return answer
+    })
   return {call, close: () => agent.destroy()}
 }
+
+const outcomeOf = (answer: Answer | Silence, {signal}: Call): CallOutcome => {
+  if ('lost' in answer) return signal?.aborted || answer.lost === CALLED_OFF ? 'called_off' : 'no_answer'
+  const {status} = answer
+  if (status < 400) return 'ok'
+  if (status >= 500) return 'server_error'
+  return status === 429 ? 'rate_limited' : status === 401 ? 'unauthorised' : 'refused'
+}
+
+const CALLED_OFF = 'AbortError'
 
 const send = async (
   agent: Agent,
@@ -98,7 +115,7 @@ const askBeforeLeaving =
     dispatch(options, {
       onRequestStart(controller, context) {
         if (mayLeave()) handler.onRequestStart?.(controller, context)
-        else controller.abort(new DOMException('Called off before it was sent', 'AbortError'))
+        else controller.abort(new DOMException('Called off before it was sent', CALLED_OFF))
       },
       onResponseStart: (...args) => handler.onResponseStart?.(...args),
       onResponseData: (...args) => handler.onResponseData?.(...args),

@@ -63,7 +63,7 @@ const verbs = (tools: Tools & {renewals: Renewals}, place: Place): Verbs => {
   }
   const read = async (name: string, query: Record<string, string>, signal?: AbortSignal) => {
     const module = moduleOf(name)
-    const outcome = await reach({method: 'GET', module, query, large: false, key: READ, signal})
+    const outcome = await reach({operation: 'read', method: 'GET', module, query, large: false, key: READ, signal})
     if (!('json' in outcome)) throw errorIn(outcome)
     return {records: recordsIn(outcome, module.idField), clockOffsetMs: outcome.clockOffsetMs}
   }
@@ -142,7 +142,7 @@ const writeRecords = async (reach: Reach, {method, module, records, sent, option
   const {signal, mayLeave} = options
   const large = records.length > mostOfSmall
   try {
-    const outcome = await reach({method, module, json: JSON.stringify(records), large, key: WRITTEN, signal, mayLeave})
+    const outcome = await reach({operation: method === 'POST' ? 'create' : 'update', method, module, json: JSON.stringify(records), large, key: WRITTEN, signal, mayLeave})
     if ('json' in outcome) return {results: readResults(outcome, sent), clockOffsetMs: outcome.clockOffsetMs}
     const whole = errorIn(outcome)
     return {results: records.map(() => ({ok: false, sent: true, crm: whole.crm, duplicateOf: null})), clockOffsetMs: null, whole}
@@ -153,7 +153,7 @@ const writeRecords = async (reach: Reach, {method, module, records, sent, option
   }
 }
 
-type Asked = Pick<Call, 'query' | 'signal' | 'mayLeave'> & {
+type Asked = Pick<Call, 'operation' | 'query' | 'signal' | 'mayLeave'> & {
   method: 'GET' | 'POST' | 'PATCH'
   module: DocumentModule
   json?: string
@@ -171,10 +171,10 @@ const errorIn = ({problem}: Extract<Reached, {problem: CrmProblem}>) => new CrmE
 const reachFrom = ({client, renewals}: Tools & {renewals: Renewals}, {document, crmOrg, headers, pace}: Place): Reach => {
   const at = dailyAt(document)
   const base = new URL(document.baseUrl)
-  const send = async ({method, module, query, json, signal, mayLeave}: Asked) => {
+  const send = async ({operation, method, module, query, json, signal, mayLeave}: Asked) => {
     let isTooLate = false
     const outcome = await client.call({
-      ...{origin: base.origin, method, path: base.pathname.replace(/\/$/, '') + module.path, headers, signal},
+      ...{operation, origin: base.origin, method, path: base.pathname.replace(/\/$/, '') + module.path, headers, signal},
       ...(query && {query}),
       ...(mayLeave && {mayLeave: () => !(isTooLate = !mayLeave())}),
       ...(json !== undefined && {body: {type: 'application/json', text: json} as const}),

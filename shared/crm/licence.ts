@@ -19,7 +19,7 @@ const EDITIONS: Record<string, {base: number; perLicence: number; cap: number}> 
 
 /** The org's licence, by the one call that names no module. Null when it says nothing of an edition. */
 export const readLicence = async (reach: Reach, {signal, onlyAsProbe = false}: LicenceOptions = {}): Promise<Licence | null> => {
-  const outcome = await reach({method: 'GET', path: '/crm/v8/org', signal, exact: true, onlyAsProbe})
+  const outcome = await reach({operation: 'licence', method: 'GET', path: '/crm/v8/org', signal, exact: true, onlyAsProbe})
   const org = asObject(listOf(outcome, 'org')[0])
   if (!org) throw new CrmError(silentOn(answerOf(outcome)))
   return licenceIn(asObject(org.license_details))

@@ -40,7 +40,7 @@ const readPatiently = async (
 ) => {
   for (let tried = 1; ; tried++) {
     try {
-      const outcome = await reach({method: 'GET', path: `/crm/v8/settings/${resource}`, query, signal})
+      const outcome = await reach({operation: 'metadata', method: 'GET', path: `/crm/v8/settings/${resource}`, query, signal})
       return listOf(outcome, resource) as Json[]
     } catch (error) {
       if (!(error instanceof CrmError) || !error.crm.retryable || tried === tries || signal?.aborted) throw error

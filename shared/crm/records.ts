@@ -16,7 +16,7 @@ export const updateRecords = (reach: Reach, module: string, records: (Record<str
 
 /** 204 is "no such record". */
 export const readRecordWithClock = async (reach: Reach, module: string, id: string, {signal}: ReadOptions = {}): Promise<TimedRecord> => {
-  const outcome = await reach({method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal})
+  const outcome = await reach({operation: 'read', method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal})
   const [record] = listOf(outcome, 'data')
   return {record: asObject(record) as CrmRecord | null, clockOffsetMs: answerOf(outcome).clockOffsetMs}
 }
@@ -28,7 +28,7 @@ export const readRecords = async (
   {signal}: ReadOptions = {},
 ): Promise<CrmRecord[]> => {
   const query = {ids: ids.join(','), fields: fields.join(','), ...(module === 'Leads' && {converted: 'both'})}
-  return listOf(await reach({method: 'GET', path: pathOf(module), query, signal}), 'data') as CrmRecord[]
+  return listOf(await reach({operation: 'read', method: 'GET', path: pathOf(module), query, signal}), 'data') as CrmRecord[]
 }
 
 export const pathOf = (module: string) => `/crm/v8/${encodeURIComponent(module)}`
@@ -42,7 +42,8 @@ const write = async (reach: Reach, method: 'POST' | 'PUT', {module, records, sen
   const json = JSON.stringify(options.automations ? {data: records} : {data: records, trigger: []})
   try {
     const {signal, mayLeave} = options
-    const outcome = await reach({method, path: pathOf(module), json, large: records.length > mostOfSmall, signal, mayLeave})
+    const operation = method === 'POST' ? 'create' : 'update'
+    const outcome = await reach({operation, method, path: pathOf(module), json, large: records.length > mostOfSmall, signal, mayLeave})
     const whole = wholeProblem(outcome, sent.count)
     return {
       results: readWrite(outcome, sent),

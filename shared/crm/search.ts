@@ -16,7 +16,7 @@ export const searchWord = async (
 ): Promise<CrmRecord[]> => {
   if ([...word.trim()].length < shortestWord) return []
   const query = {word, page: String(page), per_page: String(perPage)}
-  return listOf(await reach({method: 'GET', path: `${pathOf(module)}/search`, query, signal}), 'data') as CrmRecord[]
+  return listOf(await reach({operation: 'search', method: 'GET', path: `${pathOf(module)}/search`, query, signal}), 'data') as CrmRecord[]
 }
 
 /** Page by page, to the end of what the CRM lets be found. */
@@ -29,7 +29,7 @@ export const searchValue = async (
   const records: CrmRecord[] = []
   for (let page = 1; page <= mostPages; page++) {
     const query = {criteria, page: String(page), per_page: String(recordsPerPage)}
-    const outcome = await reach({method: 'GET', path: `${pathOf(module)}/search`, query, signal})
+    const outcome = await reach({operation: 'search', method: 'GET', path: `${pathOf(module)}/search`, query, signal})
     records.push(...(listOf(outcome, 'data') as CrmRecord[]))
     if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) break
   }

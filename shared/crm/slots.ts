@@ -1,3 +1,4 @@
+import {slotAwaited, slotGiven, slotTaken} from '../metrics/crm.ts'
 import type {Portion, Want} from './sharing.ts'
 
 /** A bound on calls in flight at the CRM. First come, first served; a waiter whose signal aborts leaves the line. */
@@ -30,6 +31,8 @@ export const openSlots = ({isOpen, onChange, first}: Opening): LiveSlots => {
   const isRoom = (large: boolean) => inUse.total < limit.total && (!large || inUse.large < limit.large) && isOpen()
   const use = (large: boolean, count: 1 | -1) => {
     inUse.total += count
+    if (count > 0) slotTaken()
+    else slotGiven()
     if (large) inUse.large += count
   }
   const admit = () => {
@@ -82,7 +85,9 @@ type Waiter = {large: boolean; enter(): void}
 
 const waitIn = (line: Waiter[], large: boolean, signal: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
+    const waited = slotAwaited()
     const leave = () => {
+      waited(false)
       line.splice(line.indexOf(waiter), 1)
       reject(signal.reason)
     }
@@ -90,6 +95,7 @@ const waitIn = (line: Waiter[], large: boolean, signal: AbortSignal) =>
       large,
       enter() {
         signal.removeEventListener('abort', leave)
+        waited(true)
         resolve()
       },
     }

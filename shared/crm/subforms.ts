@@ -22,7 +22,7 @@ export const readRowIds = async (
   {field, child}: {field: string; child: string},
   options: ReadOptions = {},
 ): Promise<string[] | null> => {
-  const outcome = await reach({method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal: options.signal})
+  const outcome = await reach({operation: 'read', method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal: options.signal})
   const parent = asObject(listOf(outcome, 'data')[0])
   if (!parent) return null
   if (asObject(parent.$has_more)?.[field] === true) return pageThrough(reach, child, id, options)
@@ -49,7 +49,7 @@ const idsIn = (rows: unknown): string[] | undefined => {
 /** One request for all these parents, each of which gets its new rows or keeps its old ones. */
 export const replaceRows = (reach: Reach, module: string, parents: Replacement[], options: WriteOptions): Promise<WriteAnswer> =>
   updateRecords(
-    reach,
+    asked => reach({...asked, operation: 'replace_rows'}),
     module,
     parents.map(({id, field, deletes, adds}) => ({id, [field]: [...deletes.map(row => ({id: row, _delete: null})), ...adds]})),
     options,

@@ -5,7 +5,7 @@ import {answerOf, listOf, type Reach} from './reach.ts'
 
 /** Whom the CRM takes the connection for: the creator of every record written through it. */
 export const readCurrentUser = async (reach: Reach, {signal}: ReadOptions = {}) => {
-  const outcome = await reach({method: 'GET', path: '/crm/v8/users', query: {type: 'CurrentUser'}, signal})
+  const outcome = await reach({operation: 'users', method: 'GET', path: '/crm/v8/users', query: {type: 'CurrentUser'}, signal})
   const {id, full_name} = asObject(listOf(outcome, 'users')[0]) ?? {}
   if (typeof id !== 'string') throw new CrmError(silentOn(answerOf(outcome)))
   return {id, name: String(full_name ?? '')}
@@ -13,7 +13,7 @@ export const readCurrentUser = async (reach: Reach, {signal}: ReadOptions = {}) 
 
 /** A number, or one written as text by older versions; nobody is 204. */
 export const countActiveUsers = async (reach: Reach, {signal}: ReadOptions = {}) => {
-  const answer = answerOf(await reach({method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}))
+  const answer = answerOf(await reach({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}))
   if (answer.status === 204) return 0
   const {count} = asObject(answer.json) ?? {}
   if (!/^\d+$/.test(String(count))) throw new CrmError(silentOn(answer))
@@ -41,7 +41,7 @@ export const listUsers = async (reach: Reach, options: ReadOptions = {}) => {
 async function* readUsers(reach: Reach, {signal}: ReadOptions) {
   for (let page = 1; page <= mostPages; page++) {
     const query = {type: 'ActiveUsers', page: String(page), per_page: String(usersPerPage)}
-    const outcome = await reach({method: 'GET', path: '/crm/v8/users', query, signal})
+    const outcome = await reach({operation: 'users', method: 'GET', path: '/crm/v8/users', query, signal})
     if (answerOf(outcome).status === 204) return
     for (const user of listOf(outcome, 'users').map(asObject)) if (user) yield user
     if (asObject(asObject(answerOf(outcome).json)?.info)?.more_records !== true) return

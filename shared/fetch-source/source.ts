@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {orTakenAway} from '../drawn.ts'
 import {readHost} from '../outbound/hosts.ts'
 import {fillText, isFillable} from './placeholders.ts'
 
@@ -120,16 +121,16 @@ export type FileSource = z.output<typeof FileSource>
 
 const Changed = [
   Https.extend({
-    query: Https.shape.query.nullable(),
-    headers: Https.shape.headers.nullable(),
-    basic: Https.shape.basic.nullable(),
-    bearer: Https.shape.bearer.nullable(),
+    query: orTakenAway(Https.shape.query),
+    headers: orTakenAway(Https.shape.headers),
+    basic: orTakenAway(Https.shape.basic),
+    bearer: orTakenAway(Https.shape.bearer),
   }),
   S3.extend({secretAccessKey: S3.shape.secretAccessKey.optional()}),
   Sftp.extend({
-    password: Sftp.shape.password.nullable(),
-    privateKey: Sftp.shape.privateKey.nullable(),
-    passphrase: Sftp.shape.passphrase.nullable(),
+    password: orTakenAway(Sftp.shape.password),
+    privateKey: orTakenAway(Sftp.shape.privateKey),
+    passphrase: orTakenAway(Sftp.shape.passphrase),
   }),
 ] as const
 

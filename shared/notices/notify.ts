@@ -10,15 +10,17 @@ import {KINDS, Kind} from './kind.ts'
 const mostNamed = 50
 
 /** Who is told, and of what: members of the org by e-mail, endpoints of the org by webhook. `on`: every kind where none is named. */
-export const Notify = z.strictObject({
-  emails: z.array(EmailAddress).max(mostNamed).default([]).describe('Addresses of members of the org'),
-  endpoints: z.array(z.string().max(64)).max(mostNamed).default([]).describe('Ids of webhook endpoints of the org'),
-  on: z
-    .array(Kind)
-    .min(1, 'Name a kind at least, or leave it out to be told of all')
-    .default([...KINDS])
-    .describe('What they are told of; left out, of everything'),
-})
+export const Notify = z
+  .strictObject({
+    emails: z.array(EmailAddress).max(mostNamed).default([]).describe('Addresses of members of the org'),
+    endpoints: z.array(z.string().max(64)).max(mostNamed).default([]).describe('Ids of webhook endpoints of the org'),
+    on: z
+      .array(Kind)
+      .min(1, 'Name a kind at least, or leave it out to be told of all')
+      .default([...KINDS])
+      .describe('What they are told of; left out, of everything'),
+  })
+  .meta({id: 'Notify', description: 'Who is told, and of what'})
 export type Notify = z.output<typeof Notify>
 
 type Of = {org: string; schedule: string | null}

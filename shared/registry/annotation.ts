@@ -45,7 +45,9 @@ export const annotationValues = {
 export type AnnotationValue = keyof typeof annotationValues
 
 /** What an org says about a field. Nothing is filled in: it is kept and answered as it was given. */
-export const Annotation = z.strictObject({apiName: ApiName.describe('API name of the field it is about'), ...annotationValues})
+export const Annotation = z
+  .strictObject({apiName: ApiName.describe('API name of the field it is about'), ...annotationValues})
+  .meta({id: 'Annotation', description: 'What an org says about a field'})
 export type Annotation = z.output<typeof Annotation>
 
 export const mostAnnotations = 1000

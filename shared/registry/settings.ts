@@ -1,5 +1,4 @@
 import {z} from 'zod'
-import {drawnAs} from '../drawn.ts'
 import {isZone} from '../expressions/zone-offset.ts'
 
 export const AI_SAMPLE_POLICIES = ['allow', 'masked', 'deny'] as const
@@ -21,7 +20,7 @@ const Timezone = z.string().max(100).refine(isZone, 'Name a time zone, such as E
 
 /** What expressions see as `context`. It comes from a JSON body, so whatever it holds is JSON. */
 const ExpressionContext = z
-  .record(z.string(), drawnAs(z.custom<z.core.util.JSONType>(), z.unknown()))
+  .record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>)
   .refine(context => JSON.stringify(context).length <= contextCharacters, `At most ${contextCharacters} characters of JSON`)
 
 /** The settings of an org that its registry carries. */

@@ -65,7 +65,7 @@ export const readRunRows = async (place: RowsPlace, found: FoundRun, {limit, cur
   }
   await assertStillKept(place.db, found.run.no)
   return {
-    sources: readBy(snapshot).map(({id, label, rows}) => ({id, label, rows})),
+    sources: listRead(snapshot),
     source: source.id,
     rows: page,
     reached: Math.max(reached, 0),
@@ -95,6 +95,9 @@ export const frozenOf = ({run, snapshot, unread}: FoundRun, id: string | undefin
   if (!source) throw new Refusal('SOURCE_NOT_FOUND', 'The run read no such file')
   return {snapshot, source}
 }
+
+/** Its files, as the API names them. */
+export const listRead = (snapshot: Snapshot) => readBy(snapshot).map(({id, label, rows}) => ({id, label, rows}))
 
 const readBy = ({sources, flows}: Snapshot) => sources.filter(({no}) => flows.some(({sourceNo}) => sourceNo === no))
 

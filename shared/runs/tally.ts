@@ -1,7 +1,7 @@
 import {readCursor, writeCursor} from '../cursor.ts'
 import type {FoundRun} from './find.ts'
 import {assertStillKept} from './kept.ts'
-import {frozenOf, type RowsPlace, readToldRows, type ToldEntry} from './rows.ts'
+import {frozenOf, listRead, type RowsPlace, readToldRows, type ToldEntry} from './rows.ts'
 
 type Asked = {source?: string | undefined; cursor?: string | undefined}
 
@@ -31,6 +31,7 @@ export const tallyRows = async (place: RowsPlace, found: FoundRun, {source: id, 
   }
   await assertStillKept(place.db, found.run.no)
   return {
+    sources: listRead(snapshot),
     source: source.id,
     groups: [...groups.values()],
     reached: Math.max(reached, 0),

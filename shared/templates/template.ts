@@ -21,17 +21,19 @@ const RuleSteps = Cleaning.refine(
 )
 
 /** A file that an import is given, before there is one. `reader`: what is not sniffed. `columns`: the file's own, as they stand in it. */
-export const Slot = z.strictObject({
-  slot: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'Letters, digits, _ and -, at most 64')
-    .describe('What flows call the file by'),
-  label: Label.describe('What people call it'),
-  reader: ReaderOptions.default({}).describe('How it is read; what is left out is sniffed from each file anew'),
-  cleaning: RuleSteps.default([]).describe('What is done to its rows before they are read, in order; no rows are struck by number'),
-  choices: Choices.default({}).describe('By column: what a person decided where its values leave it open'),
-  columns: z.array(z.string().max(1000)).max(mostColumns).describe('The file’s own columns, as they stand in it'),
-})
+export const Slot = z
+  .strictObject({
+    slot: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,64}$/, 'Letters, digits, _ and -, at most 64')
+      .describe('What flows call the file by'),
+    label: Label.describe('What people call it'),
+    reader: ReaderOptions.default({}).describe('How it is read; what is left out is sniffed from each file anew'),
+    cleaning: RuleSteps.default([]).describe('What is done to its rows before they are read, in order; no rows are struck by number'),
+    choices: Choices.default({}).describe('By column: what a person decided where its values leave it open'),
+    columns: z.array(z.string().max(1000)).max(mostColumns).describe('The file’s own columns, as they stand in it'),
+  })
+  .meta({id: 'Slot', description: 'A file that an import of the template is given'})
 export type Slot = z.output<typeof Slot>
 
 /**

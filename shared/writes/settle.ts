@@ -12,6 +12,7 @@ import {
   type RowStanding,
 } from '../../sql/outside-ledger.ts'
 import {renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
+import {rowsSettled} from '../metrics/rows.ts'
 import {loseParents, releaseParents} from '../../sql/replacements.ts'
 import {OUTCOMES, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
 import {type ItemResult, keepResults} from '../../sql/writes.ts'
@@ -85,6 +86,7 @@ const putSheet = async (tx: Tx, run: StandingRun, sheet: Sheet, batches: number[
   if (outcomes.length) await putOutcomes(tx, {run: run.no, rows: outcomes})
   if (attempts.length) await putReleased(tx, {run: run.no, rows: attempts})
   if (lowered.length) await lowerAttempts(tx, {run: run.no, rows: lowered})
+  rowsSettled(counts.list())
 }
 
 /** The parents are anybody's again, but for those whose rows the CRM may still be replacing. */

@@ -2,6 +2,7 @@ import {hostname} from 'node:os'
 import type {Crm} from '../../shared/crm/crm.ts'
 import {Refusal} from '../../shared/errors.ts'
 import type {Log} from '../../shared/log.ts'
+import {runEnded} from '../../shared/metrics/rows.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
 import {readChainStart} from '../../shared/runs/take.ts'
 import {findStanding} from '../../sql/connectors.ts'
@@ -91,6 +92,7 @@ type Reach = Pick<Tools, 'crm' | 'budget'>
 const carry = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
   // What fails every worker may be the run's own data: nothing of it is read any more.
   const isFruitless = head.takeovers > mostFruitlessTakeovers && ctx.run.state !== 'closing'
+  let reason = head.stop?.stopped ?? 'done'
   try {
     if (isFruitless) throw fruitless()
     await tellOpenSends(ctx)
@@ -101,8 +103,10 @@ const carry = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
     await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
     await tellOpenSends(ctx, {piecewise: isFruitless})
     ctx.log.info({stop: ending.stop}, 'run stopped')
+    reason = ending.stop.stopped
   }
   await closeRun(ctx)
+  runEnded(reason)
   ctx.log.info('run ended')
   return 'ended'
 }

@@ -3,6 +3,8 @@ import type {RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
 import {isCrowded} from '../../shared/crm/error.ts'
 import {mostOfSmall} from '../../shared/crm/records.ts'
 import {atPoint} from '../../shared/fault-point.ts'
+import {batchSent} from '../../shared/metrics/rows.ts'
+import {traced} from '../../shared/tracing.ts'
 import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {moveDeadline} from '../../sql/ledger.ts'
 import {admitOps, answerSecondsOf, type Beside} from './admission.ts'
@@ -40,7 +42,10 @@ const mostTries = 10
 type Told = {leave(row: Row): void; heard(anything: boolean): void; leaving(): void}
 
 /** The life of one batch: slot, intent, request, slot back, settlement. */
-export const sendBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[], on: Beside & Told): Promise<Sent> => {
+export const sendBatch = (ctx: Context, track: Track, kind: Way, ops: Op[], on: Beside & Told): Promise<Sent> =>
+  traced(`batch ${track.patching ? 'patch' : kind}`, {attributes: {'lading.rows': ops.length}}, () => carryBatch(ctx, track, kind, ops, on))
+
+const carryBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[], on: Beside & Told): Promise<Sent> => {
   const slot = await holdSlot(countRecords(ops) > mostOfSmall ? ctx.slots.large : ctx.slots.small, ctx.signal)
   try {
     const admitted = await admitOps(ctx, track, kind, ops, slot, on)
@@ -48,6 +53,7 @@ export const sendBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[]
     const answered = await transmit(ctx, track, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
     atPoint('after_send')
+    if (!('unsent' in answered)) batchSent(track.patching ? 'patch' : kind)
     if ('unsent' in answered) {
       await putBack(ctx, track, admitted.batch, admitted.ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}

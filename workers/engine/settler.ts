@@ -1,5 +1,6 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Log} from '../../shared/log.ts'
+import {rowsSettled} from '../../shared/metrics/rows.ts'
 import {HOW, listHolders} from '../../sql/chain-rows.ts'
 import {type Hot, isFateUnknown, isPassing, type Pool, sqlStateOf} from '../../sql/database.ts'
 import {type ChainRow, GATE_SHUT, type LogRow, type OpenQuestion, type Settlement, settle, settleIn} from '../../sql/ledger.ts'
@@ -81,8 +82,10 @@ export const openSettler = (opened: Opened): Settler => {
       if (counts) parts.push({...nothingSettled(null), counts})
       try {
         const asked = parts.flatMap(part => part.asked)
-        await settleOnce(opened, merge(opened, parts, {settleNo: settleNo + 1, cursor: mark}), asked)
+        const settlement = merge(opened, parts, {settleNo: settleNo + 1, cursor: mark})
+        await settleOnce(opened, settlement, asked)
         settleNo++
+        rowsSettled(settlement.counts)
         for (const {resolve} of taken) resolve()
       } catch (error) {
         if (cursor) broken = {error}

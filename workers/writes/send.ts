@@ -6,6 +6,7 @@ import type {CrmError} from '../../shared/crm/error.ts'
 import type {Slots} from '../../shared/crm/slots.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
+import {batchSent} from '../../shared/metrics/rows.ts'
 import {endOutside, lockStanding, shutBy} from '../../shared/runs/outside.ts'
 import {type Admission, type AdmittedUnit, admitUnits, type Unit, type WriteKind} from '../../shared/writes/admit.ts'
 import {type End, settleBatch, settleLate} from '../../shared/writes/settle.ts'
@@ -60,6 +61,7 @@ export const sendUnits = async (work: Work, sending: Sending): Promise<void> => 
         const answered = await transmit(admission.admitted, {signal: work.signal, mayLeave})
         slot.give()
         atPoint('after_send')
+        batchSent('outside')
         await settle(work, sending, admission, answered)
       }
       units = admission.left

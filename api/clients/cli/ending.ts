@@ -24,8 +24,8 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const seconds = startedAt && endedAt ? (Date.parse(endedAt) - Date.parse(startedAt)) / 1000 : 0
   const what = dryRun ? 'The dry run' : 'The run'
   const head = stop
-    ? out.style(['bold', 'red'], `${what} was stopped`) + `: ${clean(stop.message)} (${clean(stop.stopped)})`
-    : out.style('bold', `${what} ended`) + ` after ${duration(seconds)}`
+    ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
+    : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
   return [head, ...countLines(out, counts), ...questionLines(run, questions), ...nextLines(run, id)]
 }
 
@@ -44,16 +44,15 @@ const countLines = (out: Output, counts: Record<string, Record<string, number>>)
 
 const questionLines = ({importId, id}: Json, questions: number) =>
   questions > 0
-    ? [`${plural(questions, 'question')} wait for an answer, in the browser or at /imports/${importId}/runs/${id}/questions; a retry applies it.`]
+    ? [
+        `${plural(questions, 'question')} wait for an answer, in the browser or at /imports/${importId}/runs/${id}/questions; a retry applies it.`,
+      ]
     : []
 
 const nextLines = ({dryRun, counts, stop, importId}: Json, id: string): string[] => {
   if (!importId) return []
   if (dryRun)
-    return [
-      `Next: lading results ${id} --plan   row by row, what would be written`,
-      `      lading run ${importId} --watch   write it`,
-    ]
+    return [`Next: lading results ${id} --plan   row by row, what would be written`, `      lading run ${importId} --watch   write it`]
   const sums = sumCounts(counts)
   const isOpen = Boolean(stop) || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
   if (!isOpen) return [`Next: lading results ${id}   the file with its record ids`]

@@ -14,7 +14,10 @@ export const EXIT = {
 } as const
 
 export const exitCodes: [number, string][] = [
-  [EXIT.ok, 'All that was asked is done. Of a run that is watched: it came to its end, and every row was written or passed over on purpose'],
+  [
+    EXIT.ok,
+    'All that was asked is done. Of a run that is watched: it came to its end, and every row was written or passed over on purpose',
+  ],
   [EXIT.failed, 'Something else failed on this machine, such as a disk that is full'],
   [EXIT.rows, 'The run came to its end, and some rows were not written: refused, failed or never answered (--fail-on says which count)'],
   [EXIT.stopped, 'The run was stopped before its end: by a person, by the plan, or because the CRM refused to go on'],

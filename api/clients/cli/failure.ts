@@ -45,7 +45,11 @@ export const failureOf = (error: unknown): Failure => {
   const {message = String(error), code} = (error ?? {}) as {message?: string; code?: unknown}
   if (code === 'ENOSPC') return new Failure(message, {exit: EXIT.failed, code: 'FAILED', next: 'Make room on the disk, and run it again'})
   if (code === 'EACCES' || code === 'EPERM')
-    return new Failure(message, {exit: EXIT.failed, code: 'FAILED', next: 'This user may not touch that file: change its rights or its owner'})
+    return new Failure(message, {
+      exit: EXIT.failed,
+      code: 'FAILED',
+      next: 'This user may not touch that file: change its rights or its owner',
+    })
   return new Failure(message, {exit: EXIT.failed, code: 'FAILED', next: 'Run it again; if it stays so, report it with this message'})
 }
 

@@ -85,7 +85,10 @@ export const readFlows = async (path: string): Promise<Json[]> => {
     throw usage(`${path} is a template`, `Keep it with \`lading templates import ${path}\`, then import with --template`)
   const flows = Array.isArray(read) ? read : Array.isArray(read?.flows) ? read.flows : [read]
   if (flows.length === 0 || flows.some((flow: Json) => typeof flow?.module !== 'string'))
-    throw usage(`${path} has no flows in it`, 'A flow is {"module": "Leads", "fields": [{"field": "Last_Name", "mode": "column", "source": "name"}]}')
+    throw usage(
+      `${path} has no flows in it`,
+      'A flow is {"module": "Leads", "fields": [{"field": "Last_Name", "mode": "column", "source": "name"}]}',
+    )
   return flows
 }
 

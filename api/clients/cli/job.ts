@@ -18,14 +18,20 @@ export const waitForJob = async (cli: Cli, session: Session, asked: Json): Promi
   try {
     for (let job = asked; ; ) {
       if (ended.includes(job.state)) return assertDone(job)
-      if (Date.now() > deadline) throw new Failure(`The job ${job.id} has not ended in ${longestHours} hours`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next: `Ask again: lading jobs wait ${job.id}`})
+      if (Date.now() > deadline)
+        throw new Failure(`The job ${job.id} has not ended in ${longestHours} hours`, {
+          exit: EXIT.unreachable,
+          code: 'UNREACHABLE',
+          next: `Ask again: lading jobs wait ${job.id}`,
+        })
       progress.show({label: job.name, share: shareOf(job.progress), parts: partsOf(job)})
       await sleep(pauseMs, undefined, {signal})
       await session.keepFresh()
       job = await session.client.get(session.path(`jobs/${job.id}`), undefined, signal)
     }
   } catch (error) {
-    if (signal.aborted) throw interrupted(`You no longer wait for the job ${asked.id}, which goes on`, `Come back with: lading jobs wait ${asked.id}`)
+    if (signal.aborted)
+      throw interrupted(`You no longer wait for the job ${asked.id}, which goes on`, `Come back with: lading jobs wait ${asked.id}`)
     throw error
   } finally {
     progress.clear()

@@ -64,7 +64,9 @@ const answer = (response: ServerResponse, status: number, text: string) => {
     'referrer-policy': 'no-referrer',
     connection: 'close',
   })
-  response.end(`<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>lading</title><p>${text}</p></html>\n`)
+  response.end(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>lading</title><p>${text}</p></html>\n`,
+  )
 }
 
 const DONE = 'The command line is signed in. You can close this window and go on in the terminal.'

@@ -33,12 +33,24 @@ export const prepareImport = async (cli: Cli, session: Session, asked: Asked): P
   const before = asked.fresh ? null : await findBefore(session, await kept.read())
   if (asked.resume && !before)
     throw usage('There is nothing to carry on: no import of these files was interrupted', 'Leave --resume out to begin one')
-  const known: Kept = before?.kept ?? {import: (await session.client.post(session.path('imports'), plan.body)).import.id, files: plan.files.map(() => null)}
+  const known: Kept = before?.kept ?? {
+    import: (await session.client.post(session.path('imports'), plan.body)).import.id,
+    files: plan.files.map(() => null),
+  }
   if (before) cli.out.note(`Carrying on with ${known.import}, which was interrupted`)
   if (before?.run) return {importId: known.import, sources: before.import.sources, run: before.run, forget: kept.forget}
   await kept.write(known)
   const sources = await sendFiles(cli, session, {plan, known, keep: () => kept.write(known)})
-  if (plan.flows) await putFlows(session, known.import, bindFlows(plan.flows, plan.files, sources.map(({id}) => id)))
+  if (plan.flows)
+    await putFlows(
+      session,
+      known.import,
+      bindFlows(
+        plan.flows,
+        plan.files,
+        sources.map(({id}) => id),
+      ),
+    )
   else await assertFilled(session, known.import, plan.files, sources)
   return {importId: known.import, sources, run: null, forget: kept.forget}
 }
@@ -52,7 +64,10 @@ const planImport = async (session: Session, {files: given, template: templateNam
     return {files, flows: await readFlows(flow), slots: false, body: {name: name ?? nameOf(files), connectorId}}
   }
   if (templateName === undefined)
-    throw usage('What is to be done with the rows? Name a template or flows', 'lading import FILE --template NAME (lading templates lists them), or --flow FILE.json')
+    throw usage(
+      'What is to be done with the rows? Name a template or flows',
+      'lading import FILE --template NAME (lading templates lists them), or --flow FILE.json',
+    )
   const {template} = await findTemplate(session, templateName)
   const slots = template.sources.map(({slot}: Json) => slot)
   const connectorId = connection === undefined && template.connectorId ? null : (await chooseConnection(session, connection)).id
@@ -91,7 +106,11 @@ const findBefore = async (session: Session, kept: Kept | null) => {
   }
 }
 
-const sendFiles = async (cli: Cli, session: Session, {plan, known, keep}: {plan: Plan; known: Kept; keep(): Promise<void>}): Promise<Json[]> => {
+const sendFiles = async (
+  cli: Cli,
+  session: Session,
+  {plan, known, keep}: {plan: Plan; known: Kept; keep(): Promise<void>},
+): Promise<Json[]> => {
   const sources: Json[] = []
   for (const [at, file] of plan.files.entries()) {
     const before = known.files[at]
@@ -128,7 +147,10 @@ const sendOne = async ({out, interrupt}: Cli, session: Session, one: One): Promi
     return await sendFile({session, ...one, onSent, signal})
   } catch (error) {
     if (error instanceof Interrupted || signal.aborted)
-      throw interrupted('Interrupted while the file was sent', 'What was sent is kept for a day: the same command goes on where it broke off')
+      throw interrupted(
+        'Interrupted while the file was sent',
+        'What was sent is kept for a day: the same command goes on where it broke off',
+      )
     throw error
   } finally {
     progress.clear()

@@ -13,9 +13,11 @@ export const progressLine = ({label = '', share, parts}: Progress, width: number
   const room = width - 1
   const percent = share === null ? '' : `${String(Math.floor(share * 100)).padStart(3)}%`
   let line = percent
-  for (const part of parts) if (widthOf(`${line}  ${part}`.trim()) <= room - (share === null ? 0 : leastBar + 3)) line = `${line}  ${part}`.trim()
+  for (const part of parts)
+    if (widthOf(`${line}  ${part}`.trim()) <= room - (share === null ? 0 : leastBar + 3)) line = `${line}  ${part}`.trim()
   const left = room - widthOf(line) - 3
-  const bar = share === null || left < leastBar ? '' : barOf(share, Math.min(widestBar, left - (label ? Math.min(widthOf(label), 20) + 1 : 0)))
+  const bar =
+    share === null || left < leastBar ? '' : barOf(share, Math.min(widestBar, left - (label ? Math.min(widthOf(label), 20) + 1 : 0)))
   const head = label && widthOf(label) + widthOf(bar) + widthOf(line) + 2 <= room ? `${label} ` : ''
   return `${head}${bar && `${bar} `}${line}`.slice(0, room)
 }
@@ -73,7 +75,17 @@ export const runProgress = (progress: RunProgress, counts: Counts): Progress => 
   return {share: total ? done / total : null, parts: [rows, ...rate, ...eta, ...outcomes]}
 }
 
-export const uploadProgress = ({name, sent, bytes, since}: {name: string; sent: number; bytes: number; since: {at: number; sent: number}}) => {
+export const uploadProgress = ({
+  name,
+  sent,
+  bytes,
+  since,
+}: {
+  name: string
+  sent: number
+  bytes: number
+  since: {at: number; sent: number}
+}) => {
   const seconds = (Date.now() - since.at) / 1000
   const rate = seconds > 0.5 ? (sent - since.sent) / seconds : null
   const eta = rate ? [`${size(rate)}/s`, `eta ${duration((bytes - sent) / rate)}`] : []

@@ -40,6 +40,10 @@ export const followRun = async (cli: Cli, session: Session, run: Json, failOn: F
     cli.exit(exit)
   } catch (error) {
     if (!(error instanceof Interrupted) && !signal.aborted) throw error
-    throw interrupted(`You no longer watch ${run.id}, which goes on`, `Come back with: lading watch ${run.id}   Stop it with: lading cancel ${run.id}`, {run: run.id})
+    throw interrupted(
+      `You no longer watch ${run.id}, which goes on`,
+      `Come back with: lading watch ${run.id}   Stop it with: lading cancel ${run.id}`,
+      {run: run.id},
+    )
   }
 }

@@ -49,7 +49,7 @@ export const chooseServer = async (settings: Settings, named: string | undefined
 export const openSession = async (settings: Settings, named: string | undefined): Promise<Session> => {
   const server = await chooseServer(settings, named)
   const profile = settings.token ? null : (await readProfiles(settings)).servers[server]
-  if (!settings.token && !profile) throw signedOut(`Nobody is signed in at ${server}`, named ?? settings.server ? server : undefined)
+  if (!settings.token && !profile) throw signedOut(`Nobody is signed in at ${server}`, (named ?? settings.server) ? server : undefined)
   let token = settings.token ?? profile!.token
   const client = withPatience(openClient({base: server, bearer: () => token}))
   const keepFresh = async () => {

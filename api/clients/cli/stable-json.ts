@@ -1,5 +1,22 @@
 /** What a reader looks for first stands first; the rest by the alphabet. */
-const FIRST = ['key', 'namespace', 'id', 'slot', 'name', 'apiName', 'label', 'field', 'version', 'connectorId', 'sourceId', 'module', 'mode', 'source', 'sources', 'flows']
+const FIRST = [
+  'key',
+  'namespace',
+  'id',
+  'slot',
+  'name',
+  'apiName',
+  'label',
+  'field',
+  'version',
+  'connectorId',
+  'sourceId',
+  'module',
+  'mode',
+  'source',
+  'sources',
+  'flows',
+]
 
 const rankOf = (key: string) => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length)
 

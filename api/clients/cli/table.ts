@@ -13,10 +13,15 @@ const leastWidth = 4
 export const layTable = (columns: readonly Column[], rows: readonly unknown[][], width: number): string[] => {
   const cells = rows.map(row => columns.map((_, at) => clean(row[at])))
   const wanted = columns.map(({head}, at) => Math.max(widthOf(head), ...cells.map(row => widthOf(row[at]!))))
-  const given = fit(wanted, columns, width - gap * (columns.length - 1))
+  const given = narrow(wanted, columns, width - gap * (columns.length - 1))
   if (!given) return cells.flatMap((row, at) => [...(at > 0 ? [''] : []), ...stand(columns, row, width)])
   const heads = columns.map(({head}) => head)
-  return [heads, ...cells].map(row => row.map((cell, at) => pad(cell, given[at]!, columns[at]!)).join(' '.repeat(gap)).trimEnd())
+  return [heads, ...cells].map(row =>
+    row
+      .map((cell, at) => pad(cell, given[at]!, columns[at]!))
+      .join(' '.repeat(gap))
+      .trimEnd(),
+  )
 }
 
 /** For programs that read lines: cells between tabs, whole, the heads first. */
@@ -26,7 +31,7 @@ export const layPlain = (columns: readonly Column[], rows: readonly unknown[][])
 ]
 
 /** Null where a column that is to be kept whole, or all of them at their narrowest, do not fit. */
-const fit = (wanted: number[], columns: readonly Column[], room: number): number[] | null => {
+const narrow = (wanted: number[], columns: readonly Column[], room: number): number[] | null => {
   const given = [...wanted]
   for (let over = sum(given) - room; over > 0; over = sum(given) - room) {
     const soft = given.flatMap((wide, at) => (!columns[at]!.keep && wide > leastWidth ? [at] : []))

@@ -40,7 +40,12 @@ export const sendFile = async (sending: Sending): Promise<Json> => {
       const {offset} = upload
       try {
         await session.keepFresh()
-        upload = await sendPart(sending, {opened, at: `${at}/${upload.id}/parts/${offset}`, offset, bytes: Math.min(partBytes, upload.size - offset)})
+        upload = await sendPart(sending, {
+          opened,
+          at: `${at}/${upload.id}/parts/${offset}`,
+          offset,
+          bytes: Math.min(partBytes, upload.size - offset),
+        })
         failures = 0
         onSent(upload.offset)
       } catch (error) {
@@ -115,7 +120,9 @@ const waitAfter = async (error: unknown, {failures, sending: {signal}}: {failure
   if (signal?.aborted) throw signal.reason
   const isForNow =
     error instanceof Unreachable ||
-    (error instanceof ApiError && (error.status >= 500 || ['RATE_LIMITED', 'UPLOAD_BROKEN', 'UPLOAD_OFFSET', 'DIGEST_MISMATCH', 'REQUEST_TIMEOUT'].includes(error.code)))
+    (error instanceof ApiError &&
+      (error.status >= 500 ||
+        ['RATE_LIMITED', 'UPLOAD_BROKEN', 'UPLOAD_OFFSET', 'DIGEST_MISMATCH', 'REQUEST_TIMEOUT'].includes(error.code)))
   if (!isForNow) throw error
   if (failures > pausesMs.length) {
     const {message, exit, code} = failureOf(error)

@@ -10,7 +10,10 @@ export default (cli: Cli, program: Command) => {
   program
     .command('connections')
     .summary('list the CRMs the org is connected to')
-    .addHelpText('after', '\nExamples:\n  lading connections\n  lading connections --json | jq -r ".connectors[].id"\n\nNext: lading discover')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading connections\n  lading connections --json | jq -r ".connectors[].id"\n\nNext: lading discover',
+    )
     .action(async () => {
       const {client, path} = await cli.open()
       const {connectors} = await client.get(path('connectors'))
@@ -29,7 +32,10 @@ export default (cli: Cli, program: Command) => {
     .description('Has the modules and fields of a CRM read again, waits for it, and says what has changed. Administrators may.')
     .argument('[connection]', 'name or id, where there are several')
     .option('--latest', 'only show what was read last')
-    .addHelpText('after', '\nExamples:\n  lading discover\n  lading discover "Main CRM" --json | jq ".discovery.diff"\n\nNext: lading templates check NAME')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading discover\n  lading discover "Main CRM" --json | jq ".discovery.diff"\n\nNext: lading templates check NAME',
+    )
     .action(async (named: string | undefined, {latest}: {latest?: boolean}) => {
       const session = await cli.open()
       const {client, path} = session
@@ -45,7 +51,9 @@ export default (cli: Cli, program: Command) => {
 
 const describe = ({out}: Cli, {modules, diff, seenAt}: Json): string[] => {
   const rows = modules.map((module: Json) => [module.apiName, module.label, count(module.fields.length), module.kind])
-  const changed = ['added', 'removed', 'changed'].flatMap(what => (diff?.[what]?.length ? [`${plural(diff[what].length, 'field or module', 'fields or modules')} ${what}`] : []))
+  const changed = ['added', 'removed', 'changed'].flatMap(what =>
+    diff?.[what]?.length ? [`${plural(diff[what].length, 'field or module', 'fields or modules')} ${what}`] : [],
+  )
   return [
     ...out.table([{head: 'MODULE', keep: true}, {head: 'LABEL'}, {head: 'FIELDS', right: true}, {head: 'KIND'}], rows),
     ...(out.isTerminal ? ['', `Read ${moment(seenAt)}. ${clean(changed.join(', ') || 'Nothing has changed since the time before')}.`] : []),

@@ -44,8 +44,7 @@ export default (cli: Cli, program: Command) => {
 }
 
 /** The options of whatever begins a run. */
-export const watching = (command: Command) =>
-  command.option('-w, --watch', 'follow the run to its end').addOption(failOn('; watches too'))
+export const watching = (command: Command) => command.option('-w, --watch', 'follow the run to its end').addOption(failOn('; watches too'))
 
 export const failOn = (more = '') =>
   new Option('--fail-on <rows>', `which rows that were not written make it end with 2${more} (default: refused)`).choices(FAIL_ON)

@@ -5,7 +5,10 @@ import {clean, count, moment} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
-  const jobs = program.command('jobs').summary('show a job, or wait for it').description('What takes long is a job of the server: a discovery, a check, a run.')
+  const jobs = program
+    .command('jobs')
+    .summary('show a job, or wait for it')
+    .description('What takes long is a job of the server: a discovery, a check, a run.')
   jobs
     .command('show')
     .summary('show one')

@@ -37,7 +37,10 @@ export default (cli: Cli, program: Command) => {
     .option('--failed', 'only rows that were not written, to be put right and imported again')
     .option('--plan', 'of a dry run: what would be written, field by field')
     .option('--source <id>', 'which of several files, by the id of its source')
-    .addHelpText('after', '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: put failed.csv right, then lading import failed.csv --template NAME')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading results run_01k9… -o results.csv\n  lading results imp_01k9… --failed -o failed.csv\n  lading results run_01k9… --plan | less\n\nNext: put failed.csv right, then lading import failed.csv --template NAME',
+    )
     .action((given: string, options: Results) => results(cli, given, options))
 }
 

@@ -2,7 +2,13 @@ import type {Command} from 'commander'
 import type {Cli} from '../cli/session.ts'
 
 /** `names`: the commands it has, with their summaries in the same order. */
-type Noun = {name: string; names?: string[]; summary: string | string[]; group: string; load(): Promise<{default(cli: Cli, program: Command): void}>}
+type Noun = {
+  name: string
+  names?: string[]
+  summary: string | string[]
+  group: string
+  load(): Promise<{default(cli: Cli, program: Command): void}>
+}
 
 const [begin, rows, shape, more] = ['Begin:', 'Import:', 'Set up:', 'More:']
 

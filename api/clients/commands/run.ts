@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
-import {rowRange, wholeNumber} from '../cli/options.ts'
 import {findRun} from '../cli/find.ts'
+import {rowRange, wholeNumber} from '../cli/options.ts'
 import {type Following, followRun, isWatched, startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
 import type {Json} from '../http.ts'
@@ -46,7 +46,10 @@ export default (cli: Cli, program: Command) => {
     .summary('follow a run to its end')
     .argument('<run>', 'its id, or that of an import')
     .addOption(failOn())
-    .addHelpText('after', '\nCtrl-C stops watching; the run goes on. It ends as `lading import --watch` does: 0, 2 or 3.\n\nExample:\n  lading watch run_01k9…')
+    .addHelpText(
+      'after',
+      '\nCtrl-C stops watching; the run goes on. It ends as `lading import --watch` does: 0, 2 or 3.\n\nExample:\n  lading watch run_01k9…',
+    )
     .action(async (given: string, {failOn}: Options) => {
       const session = await cli.open()
       await followRun(cli, session, await findRun(session, given), failOn)
@@ -57,7 +60,10 @@ export default (cli: Cli, program: Command) => {
     .summary('stop a run')
     .description('The run writes no more rows. What is at the CRM already is settled first; what was written stays.')
     .argument('<run>', 'its id, or that of an import, whose run under way is meant')
-    .addHelpText('after', '\nExample:\n  lading cancel run_01k9… && lading watch run_01k9…   # wait until it has ended\n\nNext: lading retry RUN carries it on')
+    .addHelpText(
+      'after',
+      '\nExample:\n  lading cancel run_01k9… && lading watch run_01k9…   # wait until it has ended\n\nNext: lading retry RUN carries it on',
+    )
     .action(async (given: string) => {
       const {client, path, ...session} = await cli.open()
       const found = await findRun({client, path, ...session}, given, ({state}: Json) => state !== 'ended')
@@ -68,7 +74,8 @@ export default (cli: Cli, program: Command) => {
 }
 
 const begun = async (cli: Cli, session: Awaited<ReturnType<Cli['open']>>, run: Json, following: Following) => {
-  if (!isWatched(following)) return cli.out.answer({run}, [`${run.dryRun ? 'Dry run' : 'Run'} ${run.id} has begun`, `Next: lading watch ${run.id}`])
+  if (!isWatched(following))
+    return cli.out.answer({run}, [`${run.dryRun ? 'Dry run' : 'Run'} ${run.id} has begun`, `Next: lading watch ${run.id}`])
   cli.out.event({event: 'run', import: run.importId, run}, `${run.dryRun ? 'Dry run' : 'Run'} ${run.id} of ${run.importId}`)
   await followRun(cli, session, run, following.failOn)
 }

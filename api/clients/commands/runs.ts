@@ -15,7 +15,10 @@ export default (cli: Cli, program: Command) => {
     .description('Without an id the newest imports, each with its newest run; of an import its runs; of a run what became of it.')
     .argument('[id]', 'an import or a run')
     .option('-n, --limit <n>', 'at most so many', wholeNumber, 20)
-    .addHelpText('after', '\nExamples:\n  lading runs\n  lading runs imp_01k9…\n  lading runs run_01k9… --json | jq .run.counts\n\nNext: lading logs RUN, lading results RUN, lading retry RUN')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading runs\n  lading runs imp_01k9…\n  lading runs run_01k9… --json | jq .run.counts\n\nNext: lading logs RUN, lading results RUN, lading retry RUN',
+    )
     .action(async (id: string | undefined, {limit = limitUsual}: {limit?: number}) => {
       const session = await cli.open()
       if (id?.startsWith('run_')) return showRun(cli, session, id)
@@ -27,8 +30,20 @@ const listImports = async ({out}: Cli, {client, path}: Session, limit: number) =
   const {imports} = await client.get(path('imports'), {limit})
   const runs: Json[] = []
   for (let at = 0; at < imports.length; at += mostAtOnce)
-    runs.push(...(await Promise.all(imports.slice(at, at + mostAtOnce).map(async ({id}: Json) => (await client.get(path(`imports/${id}/runs`), {limit: 1})).runs[0] ?? null))))
-  const rows = imports.map((one: Json, at: number) => [one.id, one.name, moment(one.createdAt), stateOf(runs[at]) ?? one.state, countsOf(runs[at])])
+    runs.push(
+      ...(await Promise.all(
+        imports
+          .slice(at, at + mostAtOnce)
+          .map(async ({id}: Json) => (await client.get(path(`imports/${id}/runs`), {limit: 1})).runs[0] ?? null),
+      )),
+    )
+  const rows = imports.map((one: Json, at: number) => [
+    one.id,
+    one.name,
+    moment(one.createdAt),
+    stateOf(runs[at]) ?? one.state,
+    countsOf(runs[at]),
+  ])
   const heads = [{head: 'IMPORT', keep: true}, {head: 'NAME'}, {head: 'MADE'}, {head: 'STATE'}, {head: 'ROWS'}]
   out.answer({imports: imports.map((one: Json, at: number) => ({...one, lastRun: runs[at]}))}, () =>
     rows.length ? out.table(heads, rows) : 'Nothing was imported yet. Begin with: lading import FILE --template NAME',
@@ -47,7 +62,13 @@ const showRun = async ({out}: Cli, {client, path}: Session, id: string) => {
   const {parts} = runProgress(run.progress, run.counts)
   out.answer({run}, () => [
     `${run.id}  ${kindOf(run)} of ${run.importId ?? 'an engine of your own'}`,
-    ...(run.state === 'ended' ? describeEnding(out, run) : [`${stateOf(run)}: ${parts.join(', ')}`, ...(run.pause ? [`Waits: ${clean(run.pause.message)}`] : []), `Next: lading watch ${run.id}`]),
+    ...(run.state === 'ended'
+      ? describeEnding(out, run)
+      : [
+          `${stateOf(run)}: ${parts.join(', ')}`,
+          ...(run.pause ? [`Waits: ${clean(run.pause.message)}`] : []),
+          `Next: lading watch ${run.id}`,
+        ]),
   ])
 }
 

@@ -11,9 +11,15 @@ export default (cli: Cli, program: Command) => {
     .command('schedules')
     .summary('list, fire and switch schedules')
     .description('A schedule runs a template by itself, over a file it fetches.')
-    .addHelpText('after', '\nExamples:\n  lading schedules\n  lading schedules fire "Nightly leads" --wait\n  lading schedules firings "Nightly leads"')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading schedules\n  lading schedules fire "Nightly leads" --wait\n  lading schedules firings "Nightly leads"',
+    )
     .action(() => list(cli))
-  schedules.command('list').summary('list them').action(() => list(cli))
+  schedules
+    .command('list')
+    .summary('list them')
+    .action(() => list(cli))
   const named = (verb: string, summary: string) => schedules.command(verb).summary(summary).argument('<schedule>', 'name or id')
   named('show', 'show one: when, what from, and how it went last').action((given: string) => show(cli, given))
   named('firings', 'list when it ran and what came of it')
@@ -50,17 +56,25 @@ const find = async (session: Session, given: string) => {
   return {schedule: found, at: session.path(`templates/${found.templateId}/schedules/${found.id}`)}
 }
 
-const stateOf = ({enabled, stopped}: Json) => (enabled ? 'on' : stopped ? `stopped: ${stopped.code ?? stopped.reason ?? 'see show'}` : 'off')
+const stateOf = ({enabled, stopped}: Json) =>
+  enabled ? 'on' : stopped ? `stopped: ${stopped.code ?? stopped.reason ?? 'see show'}` : 'off'
 
 const list = async ({out, open}: Cli) => {
   const schedules = await readAll(await open())
   const rows = schedules.map(one => [one.id, one.name, one.templateName, one.cron, one.timezone, stateOf(one), one.next[0]?.local ?? '-'])
-  out.answer({schedules}, () => (rows.length ? out.table(heads.list, rows) : 'There are no schedules yet: they are made in the browser, or by POST …/templates/{id}/schedules'))
+  out.answer({schedules}, () =>
+    rows.length
+      ? out.table(heads.list, rows)
+      : 'There are no schedules yet: they are made in the browser, or by POST …/templates/{id}/schedules',
+  )
 }
 
 const show = async ({out, open}: Cli, given: string) => {
   const session = await open()
-  const {at, schedule: {templateName}} = await find(session, given)
+  const {
+    at,
+    schedule: {templateName},
+  } = await find(session, given)
   const {schedule} = await session.client.get(at)
   const {lastFiring: last} = schedule
   out.answer({schedule}, [
@@ -80,7 +94,8 @@ const firings = async ({out, open}: Cli, given: string, limit: number) => {
   out.answer({firings: found}, () => (rows.length ? out.table(heads.firings, rows) : 'It has not fired yet'))
 }
 
-const reasonOf = (reason: Json) => (reason === null || typeof reason === 'string' ? (reason ?? '') : (reason.code ?? reason.stopped ?? reason.message ?? ''))
+const reasonOf = (reason: Json) =>
+  reason === null || typeof reason === 'string' ? (reason ?? '') : (reason.code ?? reason.stopped ?? reason.message ?? '')
 
 const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boolean; wait?: boolean}) => {
   const session = await cli.open()

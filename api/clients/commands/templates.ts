@@ -4,8 +4,8 @@ import {EXIT} from '../cli/exit-codes.ts'
 import {Failure} from '../cli/failure.ts'
 import {findConnection, findTemplate} from '../cli/find.ts'
 import {readJsonFile} from '../cli/inputs.ts'
-import {formatJson} from '../cli/stable-json.ts'
 import type {Cli} from '../cli/session.ts'
+import {formatJson} from '../cli/stable-json.ts'
 import {clean, moment, plural} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
@@ -14,9 +14,15 @@ export default (cli: Cli, program: Command) => {
     .command('templates')
     .summary('list, show, check, export and import templates')
     .description('A template is an import without its files: columns, mappings, how files are read.')
-    .addHelpText('after', '\nExamples:\n  lading templates\n  lading templates show Leads\n  lading templates export Leads -o leads.json\n\nNext: lading import FILE --template NAME')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading templates\n  lading templates show Leads\n  lading templates export Leads -o leads.json\n\nNext: lading import FILE --template NAME',
+    )
     .action(() => list(cli))
-  templates.command('list').summary('list them').action(() => list(cli))
+  templates
+    .command('list')
+    .summary('list them')
+    .action(() => list(cli))
   templates
     .command('show')
     .summary('show one: the files it takes and where their columns go')
@@ -48,15 +54,28 @@ export default (cli: Cli, program: Command) => {
     .argument('<import>', 'its id')
     .argument('<name>', 'what it is to be called')
     .action((fromImport: string, name: string) => save(cli, fromImport, name))
-  templates.command('delete').summary('delete one').argument('<template>', 'name or id').action((named: string) => remove(cli, named))
+  templates
+    .command('delete')
+    .summary('delete one')
+    .argument('<template>', 'name or id')
+    .action((named: string) => remove(cli, named))
 }
 
 const list = async ({out, open}: Cli) => {
   const {client, path} = await open()
   const templates = await Array.fromAsync(readPages(client, path('templates'), 'templates', {limit: 200}))
-  const rows = templates.map(({id, name, version, shared, createdBy, updatedAt}: Json) => [id, name, version, shared ? 'shared' : 'own', createdBy ?? '', moment(updatedAt)])
+  const rows = templates.map(({id, name, version, shared, createdBy, updatedAt}: Json) => [
+    id,
+    name,
+    version,
+    shared ? 'shared' : 'own',
+    createdBy ?? '',
+    moment(updatedAt),
+  ])
   const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'VERSION', right: true}, {head: 'WHOSE'}, {head: 'BY'}, {head: 'CHANGED'}]
-  out.answer({templates}, () => (rows.length ? out.table(heads, rows) : 'There are no templates yet. Make one of an import: lading templates save IMPORT NAME'))
+  out.answer({templates}, () =>
+    rows.length ? out.table(heads, rows) : 'There are no templates yet. Make one of an import: lading templates save IMPORT NAME',
+  )
 }
 
 const show = async ({out, open}: Cli, named: string) => {
@@ -64,7 +83,10 @@ const show = async ({out, open}: Cli, named: string) => {
   const files = template.sources.flatMap(({slot, label, columns}: Json) => [`  ${slot}  ${clean(label)}: ${clean(columns.join(', '))}`])
   const flows = template.flows.flatMap(({id, sourceId, module, match, fields}: Json) => [
     `  ${id}  ${sourceId} -> ${module}${match ? `, matched by ${match.by.join(' + ')} (one: ${match.onOne}, many: ${match.onMany})` : ', always created'}`,
-    ...fields.map(({field, mode, source, staticValue, transform}: Json) => `      ${field} = ${clean(transform ?? (mode === 'static' ? JSON.stringify(staticValue) : (source ?? mode)))}`),
+    ...fields.map(
+      ({field, mode, source, staticValue, transform}: Json) =>
+        `      ${field} = ${clean(transform ?? (mode === 'static' ? JSON.stringify(staticValue) : (source ?? mode)))}`,
+    ),
   ])
   out.answer({template}, [
     `${out.style('bold', clean(template.name))}  ${template.id}, version ${template.version}, ${template.shared ? 'shared' : 'own'}`,
@@ -78,9 +100,17 @@ const check = async ({out, open}: Cli, named: string, connection: string | undef
   const {template} = await findTemplate(session, named)
   const connector = connection === undefined ? undefined : (await findConnection(session, connection)).id
   const checked = await session.client.get(session.path(`templates/${template.id}/check`), {connector})
-  const rows = checked.problems.map(({stops, kind, module, field, message}: Json) => [stops ? 'stops' : 'note', kind, module ?? '', field ?? '', message])
+  const rows = checked.problems.map(({stops, kind, module, field, message}: Json) => [
+    stops ? 'stops' : 'note',
+    kind,
+    module ?? '',
+    field ?? '',
+    message,
+  ])
   const heads = [{head: 'WHAT'}, {head: 'KIND'}, {head: 'MODULE'}, {head: 'FIELD'}, {head: 'MESSAGE'}]
-  out.answer(checked, () => (rows.length ? out.table(heads, rows) : `${clean(template.name)} fits what the CRM has (read ${moment(checked.discovery.createdAt)})`))
+  out.answer(checked, () =>
+    rows.length ? out.table(heads, rows) : `${clean(template.name)} fits what the CRM has (read ${moment(checked.discovery.createdAt)})`,
+  )
   const stopping = checked.problems.filter(({stops}: Json) => stops).length
   if (stopping > 0)
     throw new Failure(`${plural(stopping, 'problem')} would stop an import by ${clean(template.name)}`, {
@@ -110,13 +140,19 @@ const importOne = async ({out, open}: Cli, file: string, share: boolean) => {
     : await client.post(path('templates'), document)
   const isShared = share && !written.template.shared
   const {template} = isShared ? await client.post(path(`templates/${written.template.id}/share`), {shared: true}) : written
-  out.answer({template}, [`${clean(template.name)} is ${before ? `at version ${template.version}` : 'made'}: ${template.id}`, `Next: lading templates check ${template.id}`])
+  out.answer({template}, [
+    `${clean(template.name)} is ${before ? `at version ${template.version}` : 'made'}: ${template.id}`,
+    `Next: lading templates check ${template.id}`,
+  ])
 }
 
 const save = async ({out, open}: Cli, fromImport: string, name: string) => {
   const {client, path} = await open()
   const {template, leftOut = []} = await client.post(path('templates'), {fromImport, name})
-  out.answer({template, leftOut}, [`${clean(template.name)} is made: ${template.id}`, ...leftOut.map((what: string) => `  left out: ${clean(what)}`)])
+  out.answer({template, leftOut}, [
+    `${clean(template.name)} is made: ${template.id}`,
+    ...leftOut.map((what: string) => `  left out: ${clean(what)}`),
+  ])
 }
 
 const remove = async ({out, open}: Cli, named: string) => {

@@ -9,16 +9,26 @@ export default (cli: Cli, program: Command) => {
     .command('tokens')
     .summary('list, create and revoke API tokens')
     .description('An API token lets a program act for the org, as an administrator. People make and revoke them: sign in first.')
-    .addHelpText('after', '\nExamples:\n  lading tokens create "nightly import" --expires 90d\n  lading tokens create ci --json | jq -r .secret | gh secret set LADING_TOKEN\n  lading tokens revoke ci')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading tokens create "nightly import" --expires 90d\n  lading tokens create ci --json | jq -r .secret | gh secret set LADING_TOKEN\n  lading tokens revoke ci',
+    )
     .action(() => list(cli))
-  tokens.command('list').summary('list them').action(() => list(cli))
+  tokens
+    .command('list')
+    .summary('list them')
+    .action(() => list(cli))
   tokens
     .command('create')
     .summary('make one; its secret is shown once')
     .argument('<name>', 'what it is for')
     .option('--expires <when>', 'good for so long (30d, 12h), or until a date', expiry)
     .action((name: string, options: {expires?: string}) => create(cli, name, options.expires))
-  tokens.command('revoke').summary('end one').argument('<token>', 'its name or id').action((given: string) => revoke(cli, given))
+  tokens
+    .command('revoke')
+    .summary('end one')
+    .argument('<token>', 'its name or id')
+    .action((given: string) => revoke(cli, given))
 }
 
 /** `90d`, `12h`, or a date. */
@@ -29,7 +39,8 @@ const expiry = (given: string): string => {
   return new Date(at).toISOString()
 }
 
-const stateOf = ({revokedAt, expiresAt}: Json) => (revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) < Date.now() ? 'expired' : 'good')
+const stateOf = ({revokedAt, expiresAt}: Json) =>
+  revokedAt ? 'revoked' : expiresAt && Date.parse(expiresAt) < Date.now() ? 'expired' : 'good'
 
 const list = async ({out, open}: Cli) => {
   const {client, path} = await open()

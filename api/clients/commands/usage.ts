@@ -12,7 +12,12 @@ export default (cli: Cli, program: Command) => {
       const {client} = await cli.open()
       const me = await client.get('/entitlements/me')
       const {plan, status, usage, credits, period} = me
-      const row = (what: string, {used, reserved = 0, limit}: Json) => [what, count(used), reserved ? count(reserved) : '', limit === null ? 'no limit' : count(limit)]
+      const row = (what: string, {used, reserved = 0, limit}: Json) => [
+        what,
+        count(used),
+        reserved ? count(reserved) : '',
+        limit === null ? 'no limit' : count(limit),
+      ]
       const rows = [row('rows', usage.rows), row('modules', usage.modules), row('schedules', usage.schedules)]
       const heads = [{head: 'WHAT'}, {head: 'USED', right: true}, {head: 'RESERVED', right: true}, {head: 'OF', right: true}]
       cli.out.answer(me, () => [

@@ -8,7 +8,13 @@ type Load = () => Promise<ComponentType<PageProps>>
 const pages: Record<string, Load> = {
   '': async () => (await import('./home.ts')).Home,
   'imports/:id/files': async () => (await import('./imports/files.ts')).Files,
+  'imports/:id/columns': async () => (await import('./imports/columns.ts')).Columns,
   connections: async () => (await import('./connections/list.ts')).Connections,
+  templates: async () => (await import('./templates/list.ts')).Templates,
+  'templates/:id': async () => (await import('./templates/template.ts')).TemplatePage,
+  'templates/:id/schedules/new': async () => (await import('./templates/schedule-new.ts')).NewSchedule,
+  'templates/:id/schedules/:schedule': async () => (await import('./templates/schedule.ts')).SchedulePage,
+  'settings/notices': async () => (await import('./settings/notices.ts')).Notices,
   settings: async () => (await import('./settings/general.ts')).General,
   'settings/modules': async () => (await import('./settings/modules.ts')).Modules,
   'settings/modules/:connection/:module': async () => (await import('./settings/module.ts')).Module,

@@ -68,7 +68,7 @@ const CsvFields = ({reader, change}: {reader: CsvReader; change: Change<CsvReade
       onChange=${(quote: string) => change({quote: quote || null})}
     />
     <${TextField} label="Lines left out above the header" type="number" min="0" max="1000" value=${String(reader.skipRows)} onInput=${(text: string) => change({skipRows: Math.max(0, Math.min(1000, Math.trunc(Number(text)) || 0))})} />
-    <${TextField} label="Comment lines begin with" hint="Nothing: every line is a row" maxlength="8" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
+    <${TextField} label="Comment lines begin with" maxlength="8" placeholder="nothing" value=${reader.comment ?? ''} onInput=${(comment: string) => change({comment: comment || null})} />
     <${Select}
       label="Rows with too few cells"
       value=${reader.shortRows}

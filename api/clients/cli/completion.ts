@@ -1,0 +1,141 @@
+export const SHELLS = ['bash', 'zsh', 'fish'] as const
+export type Shell = (typeof SHELLS)[number]
+
+type Flag = {long: string; short: string | null; summary: string; choices: string[]; takesValue: boolean}
+/** A command as completion sees it. */
+export type Node = {name: string; summary: string; options: Flag[]; commands: Node[]; choices: string[]}
+
+/** A script for a shell, made of the commands as they are: it completes commands, options and their choices, and files everywhere else. */
+export const writeCompletion = (shell: Shell, root: Node): string => WRITERS[shell](root)
+
+type Placed = {path: string; node: Node}
+
+const walk = (node: Node, path = ''): Placed[] => [
+  {path, node},
+  ...node.commands.flatMap(child => walk(child, `${path} ${child.name}`.trim())),
+]
+
+/** Options of the whole program are those of every command. */
+const optionsOf = (root: Node, {options}: Node) => [...new Map([...options, ...root.options, HELP].map(flag => [flag.long, flag])).values()]
+
+const HELP: Flag = {long: '--help', short: '-h', summary: 'what a command does, with examples', choices: [], takesValue: false}
+
+const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+
+const bash = (root: Node): string => {
+  const all = walk(root)
+  const valued = [
+    ...new Set(
+      all.flatMap(({node}) =>
+        node.options.filter(({takesValue}) => takesValue).flatMap(({long, short}) => [long, ...(short ? [short] : [])]),
+      ),
+    ),
+  ]
+  const children = all.filter(({path}) => path).map(({path}) => `    ${quote(path)}) at=$next ;;`)
+  const words = all.map(({path, node}) => {
+    const names = [...node.commands.map(({name}) => name), ...node.choices]
+    return `    ${quote(path)}) words=${quote(names.join(' '))}; options=${quote(
+      optionsOf(root, node)
+        .map(({long}) => long)
+        .join(' '),
+    )} ;;`
+  })
+  const choices = all.flatMap(({node}) => node.options).filter(flag => flag.choices.length > 0)
+  const values = [...new Map(choices.map(flag => [flag.long, flag])).values()].map(
+    ({long, choices: of}) => `    ${long}) COMPREPLY=($(compgen -W ${quote(of.join(' '))} -- "$current")); return ;;`,
+  )
+  return `# bash completion of lading: source <(lading completion bash)
+_lading() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} at='' next word index words options
+  case $previous in
+${values.join('\n')}
+    ${valued.join('|')}) return ;;
+  esac
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    word=\${COMP_WORDS[index]}
+    [[ $word == -* ]] && continue
+    next="\${at:+$at }$word"
+    case $next in
+${children.join('\n')}
+    esac
+  done
+  case $at in
+${words.join('\n')}
+  esac
+  if [[ $current == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$current"))
+  elif [[ -n $words ]]; then COMPREPLY=($(compgen -W "$words" -- "$current"))
+  fi
+}
+complete -o default -F _lading lading
+`
+}
+
+const zsh = (root: Node): string => {
+  const cases = walk(root).map(({path, node}) => {
+    const items = [...node.commands.map(({name, summary}) => `${name}:${summary}`), ...node.choices]
+    const flags = optionsOf(root, node).map(({long, summary}) => `${long}:${summary}`)
+    return `    ${quote(path)}) words_=(${items.map(quote).join(' ')}); flags=(${flags.map(quote).join(' ')}) ;;`
+  })
+  const known = walk(root)
+    .filter(({path}) => path)
+    .map(({path}) => quote(path))
+  return `#compdef lading
+# zsh completion of lading: lading completion zsh > "\${fpath[1]}/_lading"
+_lading() {
+  local at='' next word
+  local -a words_ flags known
+  known=(${known.join(' ')})
+  for word in \${words[2,CURRENT-1]}; do
+    [[ $word == -* ]] && continue
+    next="\${at:+$at }$word"
+    (( \${known[(Ie)$next]} )) && at=$next
+  done
+  case $at in
+${cases.join('\n')}
+  esac
+  if [[ $PREFIX == -* ]]; then _describe 'option' flags
+  elif (( \${#words_} )); then _describe 'command' words_
+  else _files
+  fi
+}
+compdef _lading lading
+`
+}
+
+const fish = (root: Node): string => {
+  const lines = walk(root).flatMap(({path, node}) => {
+    const when = `-n ${quote(`__lading_at ${quote(path)}`)}`
+    const names = node.commands.map(({name, summary}) => `complete -c lading ${when} -f -a ${quote(name)} -d ${quote(summary)}`)
+    const choices = node.choices.map(choice => `complete -c lading ${when} -f -a ${quote(choice)}`)
+    const flags = optionsOf(root, node).map(({long, short, summary, takesValue, choices: of}) =>
+      [
+        `complete -c lading ${when} -l ${long.slice(2)}`,
+        short && `-s ${short.slice(1)}`,
+        takesValue && '-r',
+        of.length && `-f -a ${quote(of.join(' '))}`,
+        `-d ${quote(summary)}`,
+      ]
+        .filter(part => part)
+        .join(' '),
+    )
+    return [...names, ...choices, ...flags]
+  })
+  const known = walk(root)
+    .filter(({path}) => path)
+    .map(({path}) => quote(path))
+  return `# fish completion of lading: lading completion fish > ~/.config/fish/completions/lading.fish
+function __lading_at
+  set -l known ${known.join(' ')}
+  set -l at ''
+  for word in (commandline -opc)[2..-1]
+    string match -q -- '-*' $word; and continue
+    set -l next (string trim -- "$at $word")
+    contains -- $next $known; and set at $next
+  end
+  test "$at" = "$argv[1]"
+end
+${lines.join('\n')}
+`
+}
+
+const WRITERS: Record<Shell, (root: Node) => string> = {bash, zsh, fish}

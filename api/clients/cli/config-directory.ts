@@ -1,0 +1,68 @@
+import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises'
+import {dirname, join, sep} from 'node:path'
+import {type Base, type Files, isOurs} from './config-files.ts'
+import {badFile, usage} from './failure.ts'
+import type {Session} from './session.ts'
+import {formatJson} from './stable-json.ts'
+
+/** What `.lading.json` keeps beside the files: whose they are, and the version a push is made against. */
+export type Origin = {server: string; org: string; version: number; etag: string; files: Base}
+
+const originFile = '.lading.json'
+
+export const readOrigin = async (directory: string): Promise<Origin | null> => {
+  const text = await readFile(join(directory, originFile), 'utf8').catch(error => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+  if (text === null) return null
+  try {
+    const {server, org, version, etag, files} = JSON.parse(text)
+    if (typeof etag === 'string' && typeof org === 'string' && files) return {server, org, version, etag, files}
+  } catch {}
+  throw badFile(
+    `${join(directory, originFile)} is not what lading wrote there`,
+    'Take it out of the repository again, or delete it and pull',
+  )
+}
+
+export const writeOrigin = (directory: string, origin: Origin) => writeFile(join(directory, originFile), formatJson({format: 1, ...origin}))
+
+/** Another org's connections have other ids: its configuration does not fit here. */
+export const assertOrigin = (origin: Origin, {org, server}: Session, directory: string) => {
+  if (origin.org === org) return
+  throw usage(
+    `${directory} is the configuration of ${origin.org} at ${origin.server}, and you are signed in to ${org} at ${server}`,
+    'Sign in there, or pull into another directory',
+  )
+}
+
+/** Those that are configuration; JSON in the form it is compared in, so that laying it out otherwise is no change. */
+export const readFiles = async (directory: string): Promise<Files> => {
+  const found = await readdir(directory, {recursive: true}).catch(error => {
+    if (error.code === 'ENOENT') return []
+    if (error.code === 'ENOTDIR') throw badFile(`${directory} is no directory`)
+    throw error
+  })
+  const paths = found.map(path => path.split(sep).join('/')).filter(isOurs)
+  const read = paths.sort().map(async path => [path, comparable(path, await readFile(join(directory, path), 'utf8'))] as const)
+  return new Map(await Promise.all(read))
+}
+
+const comparable = (path: string, text: string) => {
+  if (!path.endsWith('.json')) return text
+  try {
+    return formatJson(JSON.parse(text))
+  } catch {
+    return text
+  }
+}
+
+export const writeFiles = async (directory: string, files: Files, {take, drop}: {take: string[]; drop: string[]}) => {
+  for (const path of take) {
+    if (!isOurs(path)) throw new Error(`The server names a file outside the configuration: ${path}`)
+    await mkdir(join(directory, dirname(path)), {recursive: true})
+    await writeFile(join(directory, path), files.get(path)!)
+  }
+  for (const path of drop) await rm(join(directory, path), {force: true})
+}

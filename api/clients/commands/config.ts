@@ -1,0 +1,230 @@
+import type {Command} from 'commander'
+import {assertOrigin, type Origin, readFiles, readOrigin, writeFiles, writeOrigin} from '../cli/config-directory.ts'
+import {type Base, bundleOf, type Configuration, type Files, filesOf, hashOf, isOfRegistry, mergeFiles} from '../cli/config-files.ts'
+import {diffLines} from '../cli/diff.ts'
+import {EXIT} from '../cli/exit-codes.ts'
+import {Failure, usage} from '../cli/failure.ts'
+import type {Output} from '../cli/output.ts'
+import type {Cli, Session} from '../cli/session.ts'
+import {clean, plural} from '../cli/words.ts'
+import {type Json, readPages} from '../http.ts'
+
+export default (cli: Cli, program: Command) => {
+  const config = program
+    .command('config')
+    .summary("the org's configuration as files")
+    .description(CONFIG_ABOUT)
+    .addHelpText('after', CONFIG_HELP)
+  config
+    .command('pull')
+    .summary('take what is there')
+    .description(
+      'Writes the configuration into a directory. What you changed and nobody else did stays; what both changed is named, and nothing is written.',
+    )
+    .argument('[directory]', 'where to', '.')
+    .option('--force', 'take everything, also over changes of yours')
+    .addHelpText(
+      'after',
+      '\nExample:\n  lading config pull crm && git add crm && git commit\n\nNext: edit, lading config diff, lading config push',
+    )
+    .action((directory: string, options: {force?: boolean}) => pull(cli, directory, Boolean(options.force)))
+  config
+    .command('diff')
+    .summary('show what a push would change')
+    .description('From what is there (-) to what is here (+). Ends with 0 where nothing differs, with 8 where something does.')
+    .argument('[directory]', 'the files', '.')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading config diff crm\n  lading config diff crm > /dev/null || echo "somebody changed something"',
+    )
+    .action((directory: string) => diff(cli, directory))
+  config
+    .command('push')
+    .summary('give it what is here')
+    .description('Sends what you changed, all or nothing, against the version you pulled. Administrators may.')
+    .argument('[directory]', 'the files', '.')
+    .option('--prune', 'also delete libraries and templates whose files you deleted')
+    .addHelpText(
+      'after',
+      '\nExample, in CI on the main branch:\n  lading config diff crm; lading config push crm\n\nWhere somebody changed it after you pulled, it is refused (REGISTRY_CONFLICT): pull, look, push again.',
+    )
+    .action((directory: string, options: {prune?: boolean}) => push(cli, directory, Boolean(options.prune)))
+}
+
+type There = {files: Files; version: number; etag: string; configuration: Configuration}
+
+/** The registry first: whatever is written after it makes its version too old, never too new. */
+const readThere = async ({client, path}: Session): Promise<There> => {
+  const {body: registry, headers} = await client.call('GET', path('config/registry'))
+  const {libraries} = await client.get(path('libraries'), {source: true})
+  const templates: Json[] = []
+  for await (const {id, shared} of readPages(client, path('templates'), 'templates', {limit: 200})) {
+    if (!shared) continue
+    const {template} = await client.get(path(`templates/${id}`))
+    const {name, description, connectorId, sources, flows} = template
+    templates.push({name, description, connectorId, sources, flows, ...{}})
+  }
+  const configuration = {registry, libraries, templates}
+  return {files: filesOf(configuration), version: registry.version, etag: headers.get('etag') ?? `"${registry.version}"`, configuration}
+}
+
+const hashesOf = (files: Files): Base => Object.fromEntries([...files].map(([path, text]) => [path, hashOf(text)]))
+
+const pull = async ({out, open}: Cli, directory: string, force: boolean) => {
+  const session = await open()
+  const origin = await readOrigin(directory)
+  if (origin && !force) assertOrigin(origin, session, directory)
+  const {files: there, version, etag} = await readThere(session)
+  const here = await readFiles(directory)
+  const merge = mergeFiles({base: origin?.files ?? {}, here, there})
+  if (merge.conflicts.length > 0 && !force)
+    throw new Failure(`${plural(merge.conflicts.length, 'file was', 'files were')} changed here and there: ${merge.conflicts.join(', ')}`, {
+      ...{exit: EXIT.different, code: 'DIFFERENT', detail: {conflicts: merge.conflicts}},
+      next: 'Nothing was written. Commit or copy your version, take theirs with `lading config pull --force`, and bring yours in again',
+    })
+  const overwritten = force ? [...merge.conflicts, ...merge.keep] : []
+  const take = [...merge.take, ...overwritten.filter(path => there.has(path))]
+  const drop = [...merge.drop, ...overwritten.filter(path => !there.has(path))]
+  await writeFiles(directory, there, {take, drop})
+  const {server, org} = session
+  await writeOrigin(directory, {server, org, version, etag, files: hashesOf(there)})
+  const kept = force ? [] : merge.keep
+  out.answer({version, taken: take, removed: drop, kept}, [
+    `${directory} has version ${version}: ${plural(take.length, 'file')} taken, ${drop.length} removed, ${kept.length} of yours kept`,
+    ...take.map(path => `  ${path}`),
+    ...drop.map(path => `  ${path} (removed)`),
+  ])
+}
+
+const diff = async (cli: Cli, directory: string) => {
+  const session = await cli.open()
+  const origin = await readOrigin(directory)
+  if (origin) assertOrigin(origin, session, directory)
+  const {files: there, version} = await readThere(session)
+  const here = await readFiles(directory)
+  const paths = [...new Set([...here.keys(), ...there.keys()])].sort()
+  const changes = paths.flatMap(path => {
+    const [before, after] = [there.get(path), here.get(path)]
+    if (before === after) return []
+    return [
+      {
+        path,
+        change: before === undefined ? 'added' : after === undefined ? 'removed' : 'changed',
+        diff: diffLines(before ?? '', after ?? ''),
+      },
+    ]
+  })
+  if (origin && origin.version !== version)
+    cli.out.note(
+      `The server is at version ${version}, this directory at ${origin.version}: \`lading config pull\` first, to see your own changes alone`,
+    )
+  cli.out.answer({different: changes.length > 0, changes}, () =>
+    changes.length ? changes.flatMap(one => showChange(cli.out, one)) : 'Nothing differs',
+  )
+  if (changes.length > 0) cli.exit(EXIT.different)
+}
+
+const showChange = (out: Output, {path, change, diff: lines}: {path: string; change: string; diff: string[]}): string[] => [
+  out.style('bold', `--- ${change === 'added' ? '/dev/null' : `there/${path}`}`),
+  out.style('bold', `+++ ${change === 'removed' ? '/dev/null' : `here/${path}`}`),
+  ...lines.map(line => {
+    const shown = clean(line[0]) + line.slice(1).replaceAll(/\p{Cc}/gu, ' ')
+    const text = line.startsWith(' ') ? ` ${shown}`.slice(shown.startsWith(' ') ? 1 : 0) : shown
+    return line.startsWith('+')
+      ? out.style('green', text)
+      : line.startsWith('-')
+        ? out.style('red', text)
+        : line.startsWith('@@')
+          ? out.style('cyan', text)
+          : text
+  }),
+]
+
+const push = async (cli: Cli, directory: string, prune: boolean) => {
+  const session = await cli.open()
+  const origin = await readOrigin(directory)
+  if (!origin) throw usage(`${directory} holds no configuration that was pulled`, `Begin with: lading config pull ${directory}`)
+  assertOrigin(origin, session, directory)
+  const there = await readThere(session)
+  const here = await readFiles(directory)
+  const {keep, conflicts} = mergeFiles({base: origin.files, here, there: there.files})
+  assertTemplatesUntouched(conflicts)
+  const changed = [...keep, ...conflicts]
+  const removed = changed.filter(path => !here.has(path) && !isOfRegistry(path))
+  const bundle = bundleOf(here, {registry: changed.some(isOfRegistry), wanted: new Set(changed)})
+  if (Object.keys(bundle).length === 0 && !(prune && removed.length)) return sayNothing(cli.out, removed)
+  const {body} = await session.client.call('POST', session.path('config/bundle'), {body: bundle, headers: {'if-match': origin.etag}})
+  for (const warning of body.warnings) cli.out.warn(clean(warning))
+  if (prune) await pruneAll(session, removed, there.configuration)
+  const version = await settle(session, {directory, origin, here, pushed: changed})
+  cli.out.answer({pushed: changed, removed: prune ? removed : [], warnings: body.warnings, version}, [
+    `${plural(changed.length, 'file')} pushed; the configuration is at version ${version}`,
+    ...changed.map(
+      path => `  ${path}${here.has(path) ? '' : isOfRegistry(path) || prune ? ' (removed)' : ' (still there: --prune deletes it)'}`,
+    ),
+  ])
+}
+
+/** Templates have no part in the version a push is made against. */
+const assertTemplatesUntouched = (conflicts: string[]) => {
+  const templates = conflicts.filter(path => path.startsWith('templates/'))
+  if (templates.length === 0) return
+  throw new Failure(`${plural(templates.length, 'template was', 'templates were')} changed here and there: ${templates.join(', ')}`, {
+    ...{exit: EXIT.different, code: 'DIFFERENT', detail: {conflicts: templates}},
+    next: 'Nothing was pushed. Commit or copy your version, take theirs with `lading config pull --force`, and bring yours in again',
+  })
+}
+
+const sayNothing = (out: Output, removed: string[]) => {
+  out.answer({pushed: [], removed: []}, [
+    'Nothing to push',
+    ...removed.map(path => `  ${path} was deleted here and is still there: --prune deletes it`),
+  ])
+}
+
+const pruneAll = async ({client, path}: Session, removed: string[], {templates, libraries}: Configuration) => {
+  const gone = new Set(removed)
+  const files = filesOf({registry: {settings: {}, writing: {}, modules: [], fields: {}}, libraries: [], templates})
+  const names = templates
+    .filter(template => [...files].some(([file, text]) => gone.has(file) && JSON.parse(text).name === template.name))
+    .map(({name}) => name)
+  for await (const {id, name, shared} of readPages(client, path('templates'), 'templates', {limit: 200}))
+    if (shared && names.includes(name)) await client.delete(path(`templates/${id}`))
+  for (const {namespace} of libraries)
+    if (gone.has(`libraries/${namespace}/manifest.json`) && gone.has(`libraries/${namespace}/source.js`))
+      await client.delete(path(`libraries/${encodeURIComponent(namespace)}`))
+}
+
+type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]}
+
+/** What is there by now is what the next push is made against, unless somebody else wrote meanwhile: then a pull comes first. */
+const settle = async (session: Session, {directory, origin, here, pushed}: Settling): Promise<number> => {
+  const now = await readThere(session)
+  const base = {...origin.files}
+  for (const path of pushed) {
+    const text = now.files.get(path)
+    if (text === here.get(path)) {
+      if (text === undefined) delete base[path]
+      else base[path] = hashOf(text)
+    }
+  }
+  const {take, drop, conflicts} = mergeFiles({base, here, there: now.files})
+  const isAlone = take.length + drop.length + conflicts.length === 0
+  await writeOrigin(directory, {...origin, files: base, ...(isAlone && {version: now.version, etag: now.etag})})
+  return isAlone ? now.version : origin.version
+}
+
+const CONFIG_ABOUT = `What the org says about its imports, as files that are good in a repository: settings, modules, annotations of fields,
+libraries and shared templates, one file a thing, always in the same form.`
+
+const CONFIG_HELP = `
+  settings.json  writing.json           the org's settings; connections on which writing is paused
+  modules/KEY.json  fields/KEY.json     a module, and what is said of its fields
+  libraries/NAME/manifest.json, source.js
+  templates/NAME.json                   templates that are shared
+  .lading.json                          whose they are, and the version they were pulled at: commit it too
+
+Examples:
+  lading config pull crm
+  lading config diff crm
+  lading config push crm`

@@ -1,0 +1,25 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {Check, TextField} from '../ui/field.ts'
+
+type Props = {label: string; hint?: string; columns: string[]; chosen: string[]; onChange: (columns: string[]) => void}
+const mostShown = 100
+
+/** Some of a file's columns; with many of them, found by a part of their name. */
+export const ColumnsField = ({label, hint, columns, chosen, onChange}: Props) => {
+  const [part, setPart] = useState('')
+  const fitting = columns.filter(name => name.toLowerCase().includes(part.toLowerCase()))
+  const shown = [...new Set([...chosen, ...fitting.slice(0, mostShown)])]
+  const isMany = columns.length > 20
+  return html`
+    <fieldset class="columns-field">
+      <legend>${label}</legend>
+      ${hint && html`<p class="hint">${hint}</p>`}
+      ${isMany && html`<${TextField} label="Find a column" value=${part} onInput=${setPart} />`}
+      <div class="choices">
+        ${shown.map(name => html`<${Check} key=${name} label=${name} checked=${chosen.includes(name)} onChange=${(on: boolean) => onChange(on ? [...chosen, name] : chosen.filter(one => one !== name))} />`)}
+      </div>
+      ${fitting.length > mostShown && html`<p class="hint">${fitting.length - mostShown} more: write a part of the name.</p>`}
+    </fieldset>
+  `
+}

@@ -1,0 +1,89 @@
+import {useRef} from 'preact/hooks'
+import {html} from '../html.ts'
+import type {PageProps} from '../pages.ts'
+import {useDoing} from '../state/load.ts'
+import {place, to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {count, plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {Tabs} from '../ui/tabs.ts'
+import {CleaningEditor} from './cleaning-editor.ts'
+import {ColumnTable} from './column-table.ts'
+import {ImportFrame, NextStep} from './frame.ts'
+import type {Choice, Imported, Source} from './import.ts'
+import type {Known} from './known.ts'
+import {Question} from './question.ts'
+import {RowsPreview} from './rows-preview.ts'
+
+/** What the files hold, column by column; what can be read in several ways is asked. */
+export const Columns = ({params: {id}}: PageProps) => html`
+  <${ImportFrame} id=${id} step="columns" lead="What was seen in every row. Nothing ambiguous is guessed: it is asked here.">
+    ${(known: Known) => html`<${ColumnsOf} found=${known.import} again=${known.again} />`}
+  <//>
+`
+
+type Props = {found: Imported; again: () => Promise<void>}
+
+const ColumnsOf = ({found, again}: Props) => {
+  const wanted = place.value.query.get('source')
+  const source = found.sources.find(({id}) => id === wanted) ?? found.sources[0]
+  if (!source) return html`<p class="empty">There is no file yet. <a href=${to('imports', found.id, 'files')}>Send one first</a>.</p>`
+  const tabs = found.sources.map(({id, label}) => ({
+    href: to('imports', found.id, 'columns', {source: id}),
+    label,
+    isHere: id === source.id,
+  }))
+  return html`
+    ${tabs.length > 1 && html`<${Tabs} label="Files" tabs=${tabs} />`}
+    <${OneFile} key=${source.id} importId=${found.id} source=${source} again=${again} />
+    <${NextStep} id=${found.id} step="mapping" />
+  `
+}
+
+type OneProps = {importId: string; source: Source; again: () => Promise<void>}
+
+const OneFile = ({importId, source, again}: OneProps) => {
+  const heading = useRef<HTMLHeadingElement>(null)
+  const decide = useDoing(async (column: string, choice: Choice | null) => {
+    const known = choice && {...source.choices[column], ...choice}
+    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {choices: {[column]: known}})
+    await again()
+    heading.current?.focus()
+    say(choice ? `${column} is decided` : `${column} is open again`)
+  })
+  const wide = source.problems.filter(({column}) => column === null)
+  return html`
+    <${Questions} source=${source} isBusy=${decide.isBusy} decide=${decide.run} />
+    <${Problem} error=${decide.error} />
+    <h2 ref=${heading} tabindex="-1">${plural(source.columns.length, 'column')} <span class="quiet">of ${source.label}, ${plural(source.rows, 'row')}</span></h2>
+    ${wide.map(({message, fix}) => html`<p class="wrong">${message}. ${fix}.</p>`)}
+    <${ColumnTable} source=${source} decide=${decide.run} />
+    <div class="gap-above"><${CleaningEditor} importId=${importId} source=${source} again=${again} /></div>
+    <h2>Rows</h2>
+    <${RowsPreview} key=${JSON.stringify(source.cleaning)} importId=${importId} source=${source} />
+  `
+}
+
+type AskProps = {source: Source; isBusy: boolean; decide: (column: string, choice: Choice) => void}
+
+const mostAsked = 20
+
+const Questions = ({source, isBusy, decide}: AskProps) => {
+  const open = source.problems.filter(({kind, column}) => kind === 'ambiguous' && column !== null)
+  if (open.length === 0) return null
+  return html`
+    <section class="sheet questions" aria-label="Questions">
+      <h2>${open.length === 1 ? 'One question' : `${count(open.length)} questions`}</h2>
+      <ul class="plain">
+        ${open.slice(0, mostAsked).map(problem => {
+          const column = source.columns.find(({name}) => name === problem.column)
+          return (
+            column &&
+            html`<${Question} key=${`${problem.column} ${problem.fix}`} problem=${problem} column=${column} isBusy=${isBusy} decide=${(choice: Choice) => decide(column.name, choice)} />`
+          )
+        })}
+      </ul>
+      ${open.length > mostAsked && html`<p class="quiet">${count(open.length - mostAsked)} more follow when these are decided.</p>`}
+    </section>
+  `
+}

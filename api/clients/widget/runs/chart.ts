@@ -1,0 +1,69 @@
+import uPlot from 'uplot'
+import {useEffect, useRef} from 'preact/hooks'
+import {html} from '../html.ts'
+import {theme} from '../state/theme.ts'
+import {chartParts, type Sample, stack} from './rate.ts'
+
+const height = 180
+
+/**
+ * Rows by outcome over time, stacked. A picture of what the table beside it says in figures, so it is hidden from screen readers; the
+ * legend beneath names its colours.
+ */
+export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
+  const frame = useRef<HTMLDivElement>(null)
+  const legend = useRef<HTMLUListElement>(null)
+  const chart = useRef<uPlot | null>(null)
+  const data = useRef(samples)
+  data.current = samples
+  const scheme = theme.value
+  useEffect(() => {
+    const draw = () => {
+      chart.current?.destroy()
+      if (frame.current && legend.current) chart.current = openChart(frame.current, legend.current, data.current)
+    }
+    draw()
+    const isDark = matchMedia('(prefers-color-scheme: dark)')
+    const watched = new ResizeObserver(() => chart.current?.setSize({width: frame.current!.clientWidth, height}))
+    watched.observe(frame.current!)
+    isDark.addEventListener('change', draw)
+    return () => {
+      watched.disconnect()
+      isDark.removeEventListener('change', draw)
+      chart.current?.destroy()
+      chart.current = null
+    }
+  }, [scheme])
+  useEffect(() => chart.current?.setData(dataOf(samples)), [samples])
+  const used = chartParts.filter((_, part) => samples.some(({parts}) => (parts[part] ?? 0) > 0))
+  return html`
+    <div class="run-chart">
+      <div class="chart-frame" ref=${frame} aria-hidden="true"></div>
+      <ul class="chart-legend" ref=${legend} aria-hidden="true">
+        ${chartParts.map(part => html`<li class=${`${part.tone} ${used.includes(part) ? '' : 'unused'}`}>${part.label}</li>`)}
+      </ul>
+    </div>
+  `
+}
+
+/** The parts above are drawn first, and each covers what lies below its own line. */
+const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): uPlot => {
+  const colours = [...legend.children].map(item => getComputedStyle(item).borderInlineStartColor)
+  const {color: text, borderTopColor: edge} = getComputedStyle(frame)
+  const axis = {stroke: text, grid: {stroke: edge, width: 1}, ticks: {stroke: edge, width: 1}}
+  const options: uPlot.Options = {
+    width: frame.clientWidth,
+    height,
+    cursor: {show: false},
+    legend: {show: false},
+    scales: {x: {time: true}, y: {range: (_, __, most) => [0, Math.max(most, 1)]}},
+    axes: [axis, {...axis, size: 56, values: (_, ticks) => ticks.map(tick => (Number.isInteger(tick) ? tick.toLocaleString() : ''))}],
+    series: [{}, ...colours.toReversed().map(colour => ({stroke: colour, fill: colour, width: 1, points: {show: false}}))],
+  }
+  return new uPlot(options, dataOf(samples), frame)
+}
+
+const dataOf = (samples: Sample[]): uPlot.AlignedData => {
+  const [times = [], ...parts] = stack(samples)
+  return [times, ...parts.toReversed()] as uPlot.AlignedData
+}

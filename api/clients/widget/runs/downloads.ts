@@ -1,0 +1,48 @@
+import {useRef, useState} from 'preact/hooks'
+import {ApiError} from '../../http.ts'
+import {html, type Markup} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {bytes} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {saveStream} from './save.ts'
+
+type DownloadProps = {importId: string; run: string; kind: 'results' | 'failed' | 'plan'; source?: string | undefined; children: Markup}
+
+/** A file of a run, fetched with the session's bearer and written to disk as it comes. */
+export const Download = ({importId, run, kind, source, children}: DownloadProps) => {
+  const [got, setGot] = useState<string | null>(null)
+  const stop = useRef<AbortController | null>(null)
+  const doing = useDoing(async () => {
+    stop.current = new AbortController()
+    const {signal} = stop.current
+    try {
+      const size = await saveStream(
+        `${kind}-${run}.csv`,
+        async () => client.open('GET', inOrg(`/imports/${importId}/${kind}.csv`), {query: {run, source}, signal, timeoutMs: Number.POSITIVE_INFINITY}),
+        (sent, total) => setGot(total === null ? bytes(sent) : `${bytes(sent)} of ${bytes(total)}`),
+      )
+      if (size !== null) say(`${kind}.csv saved: ${bytes(size)}`)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    } finally {
+      setGot(null)
+    }
+  })
+  return html`
+    <span class="download">
+      <${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>${children}${got && ` · ${got}`}<//>
+      ${doing.isBusy && html`<${Button} kind="quiet" onClick=${() => stop.current?.abort()}>Stop<//>`}
+    </span>
+    ${doing.error && html`<div class="download-problem"><${DownloadProblem} error=${doing.error} again=${() => doing.run()} /></div>`}
+  `
+}
+
+/** What is too large for one file, and what is being moved, have a way on of their own. */
+const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
+  const code = error instanceof ApiError ? error.code : null
+  if (code === 'RESULTS_TOO_LARGE')
+    return html`<${Notice} kind="warning" title="The file would be too large to be made at once">${(error as ApiError).message}. Everything is in the table on this page; or run the import again in parts, by row numbers. <code class="code">${code}</code><//>`
+  return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? 'The records of this run are being moved to storage' : undefined} />`
+}

@@ -1,0 +1,92 @@
+import {useState} from 'preact/hooks'
+import {html, type Markup} from '../html.ts'
+import {to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {at, count, duration, percent, plural} from '../ui/format.ts'
+import {Notice, say} from '../ui/notice.ts'
+import {Pill} from '../ui/pill.ts'
+import {Progress} from '../ui/progress.ts'
+import {OutcomeChart} from './chart.ts'
+import {type Live, useSpoken} from './live.ts'
+import {Outcomes} from './outcomes.ts'
+import {etaOf} from './rate.ts'
+import {kindOf, type Run, sayRange, sayState} from './run.ts'
+import {whyOf} from './why.ts'
+
+/** What a run is and how it stands, in one line. */
+export const RunLine = ({run}: {run: Run}) => {
+  const {word, tone} = sayState(run)
+  const range = sayRange(run.rows)
+  const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
+  const facts = [range && `${range} of every file`, run.startedAt ? `began ${at(run.startedAt)}` : 'not begun yet', took !== null && `took ${duration(took)}`]
+  return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
+}
+
+/** Why it waits or has stopped, and what to do. */
+export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
+  const why = whyOf(run)
+  if (!why) return null
+  const go = why.go && html`<a class="button" href=${to(...why.go.parts)}>${why.go.label}</a>`
+  return html`
+    <${Notice} kind=${run.stop?.stopped === 'CANCELLED' ? 'info' : 'warning'} title=${why.title} actions=${actions ?? go}>
+      <p>${why.message}</p>
+      <p>${why.todo}</p>
+    <//>
+  `
+}
+
+/** A run under way: how far, how fast, how long, and what becomes of the rows. */
+export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; live: Live}) => {
+  const {progress} = run
+  const done = progress?.done ?? 0
+  const spoken = useSpoken(`${sayState(run).word}. ${progress ? `${count(done)} of ${plural(progress.total, 'row')}, ${percent(done / Math.max(1, progress.total))}` : ''}`)
+  return html`
+    <section class="sheet live-run" aria-label=${`${kindOf(run)} under way`}>
+      <div class="live-head"><${RunLine} run=${run} /> <${Cancel} importId=${importId} run=${run} /></div>
+      <p class="unseen" role="status">${spoken}</p>
+      <${Progress} label="Rows done" done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
+      ${live.isPolled && html`<p class="hint">Live events do not come through here, so the run is asked for every few seconds.</p>`}
+      <${WhyNotice} run=${run} />
+      <div class="live-picture">
+        <${OutcomeChart} samples=${live.samples} />
+        <${Outcomes} run=${run} importId=${null} />
+      </div>
+    </section>
+  `
+}
+
+const sayProgress = (run: Run, {rate}: Live) => {
+  if (!run.progress) return 'How many rows there are is not known here'
+  const {done, total} = run.progress
+  const eta = run.state === 'writing' ? etaOf(run, rate) : null
+  const speed = rate === null || run.state !== 'writing' ? null : `${rate < 10 ? rate.toFixed(1) : count(rate)} rows/s`
+  return [`${count(done)} of ${plural(total, 'row')}`, percent(done / Math.max(1, total)), speed, eta === null ? null : `about ${duration(eta)} left`]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+const Cancel = ({importId, run}: {importId: string; run: Run}) => {
+  const [isAsking, setAsking] = useState(false)
+  const cancel = async () => {
+    await client.post(inOrg(`/imports/${importId}/runs/${run.id}/cancel`))
+    say('The run is being cancelled')
+  }
+  if (run.stop) return null
+  return html`
+    <${Button} kind="danger" onClick=${() => setAsking(true)}>Cancel ${run.dryRun ? 'the dry run' : 'the run'}<//>
+    ${
+      isAsking &&
+      html`
+        <${Confirm} title=${run.dryRun ? 'Cancel the dry run?' : 'Cancel the run?'} action=${run.dryRun ? 'Cancel the dry run' : 'Stop writing rows'} isDangerous work=${cancel} onClose=${() => setAsking(false)}>
+          ${
+            run.dryRun
+              ? html`<p>Nothing was written. What is planned so far stays to be looked at.</p>`
+              : html`<p>What is written stays written: nothing is undone. Rows on their way to the CRM are waited for. A retry carries on from there, and writes no row a second time.</p>`
+          }
+        <//>
+      `
+    }
+  `
+}

@@ -1,0 +1,61 @@
+import {useEffect, useRef, useState} from 'preact/hooks'
+import {pause} from '../state/jobs.ts'
+import {useKept} from '../state/kept.ts'
+import {client, inOrg} from '../state/session.ts'
+import {followRun} from './follow.ts'
+import {addSample, rateOf, type Sample, sampleOf} from './rate.ts'
+import {isOver, type Run} from './run.ts'
+
+export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean}
+
+/** A run followed until it ends. What the chart has so far survives a reload; `onEnd` hears of an end that was seen here. */
+export const useRun = (importId: string, runId: string | null, onEnd: () => void): Live => {
+  const [state, setState] = useState<{run: Run | null; error: unknown; isPolled: boolean}>({run: null, error: null, isPolled: false})
+  const [samples, setSamples] = useKept<Sample[]>(`run ${runId}`, [])
+  const ended = useRef(onEnd)
+  ended.current = onEnd
+  useEffect(() => {
+    if (runId === null) return
+    const gone = new AbortController()
+    let wasUnderWay = false
+    setState({run: null, error: null, isPolled: false})
+    followRun({
+      client,
+      path: inOrg(`/imports/${importId}/runs/${runId}`),
+      signal: gone.signal,
+      pause,
+      tell: (run, how) => {
+        if (gone.signal.aborted) return
+        setState({run, error: null, isPolled: how === 'polls'})
+        if (!isOver(run) || wasUnderWay) setSamples(before => addSample(before.length ? before : begun(run), sampleOf(run, Date.now())))
+        if (isOver(run) && wasUnderWay) ended.current()
+        wasUnderWay = !isOver(run)
+      },
+    }).catch(error => gone.signal.aborted || setState(before => ({...before, error})))
+    return () => gone.abort()
+  }, [importId, runId])
+  return {...state, samples, rate: rateOf(samples, Date.now())}
+}
+
+/** Where the chart begins: with nothing, when the run did. */
+const begun = ({startedAt, counts, progress}: Run): Sample[] => {
+  if (startedAt === null) return []
+  const nothing = sampleOf({counts: {}, progress: progress && {...progress, done: 0}}, Date.parse(startedAt))
+  return counts ? [nothing] : []
+}
+
+/** What a screen reader is told of something that changes all the time: the newest words, but not more often than every so many ms. */
+export const useSpoken = (words: string, everyMs = 10_000): string => {
+  const [spoken, setSpoken] = useState('')
+  const newest = useRef(words)
+  newest.current = words
+  useEffect(() => {
+    const first = setTimeout(() => setSpoken(newest.current), 1_000)
+    const timer = setInterval(() => setSpoken(newest.current), everyMs)
+    return () => {
+      clearTimeout(first)
+      clearInterval(timer)
+    }
+  }, [everyMs])
+  return spoken
+}

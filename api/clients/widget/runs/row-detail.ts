@@ -1,0 +1,65 @@
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {at} from '../ui/format.ts'
+import {Shown} from '../ui/page.ts'
+import type {LogRecord, RunRow} from './row.ts'
+import {sayOutcome} from './rows-query.ts'
+import type {Run} from './run.ts'
+import type {Source} from './use-tally.ts'
+
+type DetailProps = {importId: string; run: Run; row: RunRow; source: Source}
+type Detail = {log: LogRecord[] | null; cells: {column: string; value: string}[] | null}
+
+/** All that is known of one row: what the file says, and every attempt with the CRM's answer. */
+export const RowDetail = ({importId, run, row, source}: DetailProps) => {
+  const detail = useLoad<Detail>(signal => readDetail({importId, run, row, source}, signal), [run.id, row.rowNumber, source.id])
+  return html`
+    <${Shown} of=${detail}>
+      ${({log, cells}: Detail) => html`
+        <div class="row-detail">
+          <section aria-label=${`Row ${row.rowNumber} of ${source.label}`}>
+            <h3>In the file</h3>
+            ${cells === null ? html`<p class="quiet">The file is no longer here, or is read otherwise now.</p>` : html`<dl class="cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
+          </section>
+          <section aria-label="Attempts">
+            <h3>${run.dryRun ? 'What the dry run found' : 'Attempts'}</h3>
+            ${log === null && html`<p class="quiet">The log of this run is too long to be looked through for one row.</p>`}
+            <ol class="plain attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} />`)}</ol>
+          </section>
+        </div>
+      `}
+    <//>
+  `
+}
+
+const Attempt = ({record: {phase, attempt, outcome, target, code, message, recordId, at: when, module}}: {record: LogRecord}) => html`
+  <li>
+    <strong>${sayOutcome(outcome)}</strong>
+    <span class="quiet"> · ${module}${phase !== 'write' && ` · ${phase}`}${target && ` · ${target}`}${attempt > 0 ? ` · attempt ${attempt}` : ' · not sent'} · ${at(when)}</span>
+    ${message && html`<p>${message}</p>`}
+    ${(code || recordId) && html`<p class="hint">${code && html`<code class="code">${code}</code>`} ${recordId && html`record <code>${recordId}</code>`}</p>`}
+  </li>
+`
+
+const readDetail = async ({importId, run, row, source}: DetailProps, signal: AbortSignal): Promise<Detail> => {
+  const path = inOrg(`/imports/${importId}`)
+  const [{log}, cells] = await Promise.all([
+    client.get<{log: LogRecord[] | null}>(`${path}/runs/${run.id}/rows/log`, {row: row.rowNumber, source: source.id}, signal),
+    // The file may be gone or read otherwise; what became of the row is told all the same.
+    readCells(`${path}/sources/${source.id}/rows`, row.rowNumber, signal).catch(() => null),
+  ])
+  return {log, cells}
+}
+
+const readCells = async (path: string, row: number, signal: AbortSignal) => {
+  const answer = await client.get<Json>(path, {from: row, limit: 1}, signal)
+  return cellsIn(answer, row)
+}
+
+const cellsIn = ({columns, rows}: Json, row: number): Detail['cells'] => {
+  const found = rows?.find((one: Json) => one.number === row || one.rowNumber === row)
+  if (!found) return null
+  return (columns as Json[]).map((column, at) => ({column: column.name ?? column, value: String(found.cells?.[at] ?? '')}))
+}

@@ -1,0 +1,102 @@
+import {useEffect, useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {go, place, setQuery, to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Select, TextField} from '../ui/field.ts'
+import {count, plural} from '../ui/format.ts'
+import {Shown} from '../ui/page.ts'
+import {RowsTable} from './rows-table.ts'
+import type {RunRow} from './row.ts'
+import {choicesIn, type Filter, filterIn, filterKeys, type Option} from './rows-query.ts'
+import type {Run} from './run.ts'
+import type {Source, Tally} from './use-tally.ts'
+
+type RowsPage = {sources: Source[]; source: string; rows: RunRow[]; reached: number; nextCursor: string | null}
+type PanelProps = {importId: string; run: Run; tally: Tally}
+
+const perPage = 50
+const typedMs = 400
+
+/** The rows of a run with their filters, one page at a time. Filters and page stand in the address. */
+export const RowsPanel = ({importId, run, tally}: PanelProps) => {
+  const {query} = place.value
+  const filter = filterIn(query)
+  const cursor = query.get('cursor') ?? undefined
+  const asked = JSON.stringify([run.id, filter, cursor])
+  const page = useLoad<RowsPage>(
+    signal => client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows`), {...filter, cursor, limit: perPage}, signal),
+    [asked],
+  )
+  return html`
+    <section aria-labelledby="rows">
+      <h2 id="rows">${run.dryRun ? 'Row by row' : 'Rows'}</h2>
+      <${Filters} filter=${filter} run=${run} tally=${tally} />
+      <${Shown} of=${page}>
+        ${(data: RowsPage) => html`
+          <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
+          <${Pager} data=${data} isFirst=${cursor === undefined} isLoading=${page.isLoading} />
+        `}
+      <//>
+    </section>
+  `
+}
+
+const sayEmpty = (filter: Filter, {reached, nextCursor}: RowsPage) => {
+  if (nextCursor !== null) return `None among the rows up to ${count(reached)}: look on.`
+  return Object.keys(filter).some(key => key !== 'source') ? 'No row fits these filters.' : 'No row of this file is told of: a filter of the mapping kept them back, or the run did not come to them.'
+}
+
+const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; isLoading: boolean}) => {
+  const {path, query} = place.value
+  const turn = (cursor: string | undefined) => {
+    go(to(...path, {...Object.fromEntries(query), cursor}))
+    document.getElementById('rows')?.scrollIntoView()
+  }
+  const [first, last] = [data.rows[0]?.rowNumber, data.rows.at(-1)?.rowNumber]
+  return html`
+    <div class="pager">
+      <p class="quiet" role="status">${first === undefined ? '' : `Rows ${count(first)} to ${count(last)}: ${plural(data.rows.length, 'row')} shown`}</p>
+      ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>First page<//>`}
+      ${data.nextCursor !== null && html`<${Button} isBusy=${isLoading} onClick=${() => turn(data.nextCursor!)}>${data.rows.length < perPage ? 'Look on' : 'Next page'}<//>`}
+    </div>
+  `
+}
+
+const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally}) => {
+  const choices = choicesIn(tally.groups, filter, run)
+  const set = (changes: Filter) => setQuery({...changes, cursor: undefined})
+  const select = (key: keyof Filter, label: string, options: Option[]) =>
+    options.length > 2 || filter[key]
+      ? html`<${Select} label=${label} value=${filter[key] ?? ''} options=${options} onChange=${(value: string) => set({[key]: value})} />`
+      : null
+  const files = tally.sources.map(({id, label}) => ({value: id, label}))
+  const used = filterKeys.filter(key => key !== 'source' && filter[key] !== undefined)
+  return html`
+    <div class="filters" role="search" aria-label="Filter the rows">
+      ${files.length > 1 && html`<${Select} label="File" value=${filter.source ?? files[0]!.value} options=${files} onChange=${(source: string) => set({source, from: ''})} />`}
+      ${run.dryRun ? select('action', 'Would', choices.action) : select('outcome', 'Outcome', choices.outcome)}
+      ${select('module', 'Module', choices.module)}
+      ${select('code', 'Reason', choices.code)}
+      <${Typed} label="Text" value=${filter.text ?? ''} placeholder=${run.dryRun ? 'in old, new or why' : 'in reason or record'} onTyped=${(text: string) => set({text})} />
+      <${Typed} label="From row" value=${filter.from ?? ''} inputmode="numeric" isNumber onTyped=${(from: string) => set({from})} />
+      ${used.length > 0 && html`<${Button} kind="quiet" onClick=${() => set(Object.fromEntries(used.map(key => [key, ''])))}>Clear filters<//>`}
+    </div>
+  `
+}
+
+type TypedProps = {label: string; value: string; placeholder?: string; inputmode?: string; isNumber?: boolean; onTyped: (text: string) => void}
+
+/** Asked for when nothing is typed for a moment. */
+const Typed = ({value, onTyped, isNumber = false, ...rest}: TypedProps) => {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  const isWrong = isNumber && text !== '' && !/^[1-9]\d{0,9}$/.test(text.trim())
+  useEffect(() => {
+    if (text.trim() === value || isWrong) return
+    const timer = setTimeout(() => onTyped(text.trim()), typedMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  return html`<${TextField} ...${rest} value=${text} onInput=${setText} error=${isWrong && 'A whole number from 1'} />`
+}

@@ -1,0 +1,52 @@
+import type {Run} from './run.ts'
+import {type ActionKey, actionKeys, actionWords, type Group, outcomeKeys, outcomeWords} from './tally.ts'
+
+/** What stands in the address of a table of rows. */
+export const filterKeys = ['source', 'module', 'outcome', 'action', 'code', 'text', 'from'] as const
+export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
+
+export const filterIn = (query: URLSearchParams): Filter =>
+  Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
+
+export type Option = {value: string; label: string}
+
+/** Choices of each list: what there is among the rows of this run, with how many; and what is chosen, though nothing of it be there. */
+export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, 'dryRun'>) => {
+  const count = (of: (group: Group) => string | null) => {
+    const rows = new Map<string, number>()
+    for (const group of groups) {
+      const value = of(group)
+      if (value !== null) rows.set(value, (rows.get(value) ?? 0) + group.rows)
+    }
+    return rows
+  }
+  const said = (label: string, rows: number | undefined) => (rows === undefined ? label : `${label} (${rows.toLocaleString()})`)
+  const list = (key: keyof Filter, rows: Map<string, number>, label: (value: string) => string): Option[] => {
+    const chosen = filter[key]
+    const values = [...rows.keys(), ...(chosen && !rows.has(chosen) ? [chosen] : [])]
+    return [{value: '', label: 'All'}, ...values.map(value => ({value, label: said(label(value), rows.get(value))}))]
+  }
+  const labels = new Map(groups.map(({module, moduleLabel}) => [module, moduleLabel]))
+  const sorted = (rows: Map<string, number>, keys: readonly string[]) => new Map(keys.flatMap(key => (rows.has(key) ? [[key, rows.get(key)!]] : [])))
+  return {
+    module: list('module', count(({module}) => module), value => labels.get(value) ?? value),
+    outcome: dryRun ? [] : list('outcome', sorted(count(({phase, outcome}) => (phase === 'write' ? outcome : null)), outcomeKeys), sayOutcome),
+    action: dryRun ? list('action', sorted(count(({action}) => action), actionKeys), sayAction) : [],
+    code: list('code', count(({code, outcome}) => (outcome === 'would_ask' ? null : code)), value => value),
+  }
+}
+
+/** One outcome or several, as people call them. */
+export const sayOutcome = (value: string): string =>
+  value
+    .split(',')
+    .map(one => outcomeWords[one as keyof typeof outcomeWords]?.word ?? otherOutcomes[one] ?? one)
+    .join(' or ')
+
+const otherOutcomes: Record<string, string> = {lookup: 'Link', would_ask: 'Would ask', made_after_no_answer: 'Made after no answer'}
+
+export const sayAction = (value: string): string =>
+  value
+    .split(',')
+    .map(one => actionWords[one as ActionKey]?.word ?? one)
+    .join(' or ')

@@ -1,0 +1,77 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {useKept} from '../state/kept.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {TextField} from '../ui/field.ts'
+import {count, plural} from '../ui/format.ts'
+import {StartProblem} from './room.ts'
+import {draftOf, type Draft, noDraft, rowsIn} from './start.ts'
+
+type Sized = {rows: number; struck: number}
+type FormProps = {importId: string; sources: Sized[]; dryRun: boolean; target: string; isHindered?: boolean; onStarted: (run: string) => void}
+
+/** Which rows, and how many at most; a run that writes is asked about once more. */
+export const StartForm = ({importId, sources, dryRun, target, isHindered = false, onStarted}: FormProps) => {
+  const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} ${dryRun ? 'dry' : 'real'}`, noDraft)
+  const [isAsking, setAsking] = useState(false)
+  const {body, problems} = draftOf(draft)
+  const planned = Math.min(sources.reduce((sum, source) => sum + rowsIn(source, body.rows), 0), body.declaredRows ?? Number.POSITIVE_INFINITY)
+  const start = async () => {
+    const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, dryRun})
+    forget()
+    onStarted(run.id)
+  }
+  const starting = useDoing(start)
+  const set = (key: keyof Draft) => (value: string) => setDraft(before => ({...before, [key]: value}))
+  const submit = (event: Event) => {
+    event.preventDefault()
+    if (Object.keys(problems).length > 0 || planned === 0) return
+    if (dryRun) starting.run()
+    else setAsking(true)
+  }
+  const label = dryRun ? `Try ${plural(planned, 'row')}` : `Write ${plural(planned, 'row')} to ${target}`
+  return html`
+    <form class="start-form" onSubmit=${submit} novalidate>
+      <div class="start-fields">
+        <${TextField} label="From row" value=${draft.from} onInput=${set('from')} error=${problems.from} inputmode="numeric" placeholder="1" />
+        <${TextField} label="To row" value=${draft.to} onInput=${set('to')} error=${problems.to} inputmode="numeric" placeholder="last" />
+        ${!dryRun && html`<${TextField} label="Write at most" value=${draft.most} onInput=${set('most')} error=${problems.most} inputmode="numeric" placeholder="all of them" />`}
+      </div>
+      <p class="hint">${dryRun ? 'Leave them empty to try every row.' : 'Leave them empty to write every row. A run that reaches the most it may write stops, and can be carried on.'}</p>
+      ${planned === 0 && html`<p class="wrong">No file of this import has rows with these numbers.</p>`}
+      <${StartProblem} error=${starting.error} importId=${importId} />
+      <${Button} kind="main" type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
+    </form>
+    ${isAsking && html`<${AskFirst} rows=${planned} target=${target} label=${label} importId=${importId} start=${start} onFewer=${(rows: number) => {
+      set('most')(String(rows))
+      setAsking(false)
+    }} onClose=${() => setAsking(false)} />`}
+  `
+}
+
+type AskProps = {rows: number; target: string; label: string; importId: string; start: () => Promise<void>; onFewer: (rows: number) => void; onClose: () => void}
+
+const AskFirst = ({rows, target, label, importId, start, onFewer, onClose}: AskProps) => {
+  const [refused, setRefused] = useState<unknown>(null)
+  const work = async () => {
+    setRefused(null)
+    await start().catch(error => {
+      setRefused(error)
+      throw quiet
+    })
+  }
+  return html`
+    <${Confirm} title=${`Write to ${target}?`} action=${label} work=${work} onClose=${onClose}>
+      <p>Up to ${count(rows)} rows are sent to ${target} as the mapping says: records are made and changed there. It cannot be undone here; a run can be cancelled, and what is written by then stays.</p>
+      <p>Each row that is written counts in your plan.</p>
+      ${refused !== null && html`<${StartProblem} error=${refused} importId=${importId} onFewer=${onFewer} />`}
+    <//>
+  `
+}
+
+/** The dialog stays open; why is said in it already, at more length than it would say. */
+const quiet = null

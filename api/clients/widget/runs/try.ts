@@ -1,0 +1,82 @@
+import {html} from '../html.ts'
+import {ImportFrame, NextStep} from '../imports/frame.ts'
+import type {Known} from '../imports/known.ts'
+import type {PageProps} from '../pages.ts'
+import {go, place, to} from '../state/place.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import {chooseRun, readByFlows} from './choose.ts'
+import {Download} from './downloads.ts'
+import {useRun} from './live.ts'
+import {LiveSheet, RunLine, WhyNotice} from './live-sheet.ts'
+import {EveryRow} from './outcomes.ts'
+import {PlanCounts} from './plan-counts.ts'
+import {Reasons} from './reasons.ts'
+import {RowsPanel} from './rows-panel.ts'
+import {isOver, type Run} from './run.ts'
+import {StartForm} from './start-form.ts'
+import {useTally} from './use-tally.ts'
+
+/** A dry run: what a run would do, row by row, with nothing written. */
+export const Try = ({params: {id = ''}}: PageProps) => html`
+  <${ImportFrame} id=${id} step="try" lead="A dry run reads every row, asks the CRM what is there, and says what it would do. Nothing is written, nothing is counted.">
+    ${(known: Known) => html`<${TryBody} id=${id} known=${known} />`}
+  <//>
+`
+
+const TryBody = ({id, known}: {id: string; known: Known}) => {
+  const runId = chooseRun(known, {dryRun: true})
+  const live = useRun(id, runId, () => known.again())
+  const {run} = live
+  const started = async (next: string) => {
+    go(to('imports', id, 'try', {run: next}))
+    await known.again()
+  }
+  return html`
+    <${Problem} error=${live.error} again=${() => known.again()} />
+    ${run && !isOver(run) && html`<${LiveSheet} importId=${id} run=${run} live=${live} />`}
+    ${run && isOver(run) && html`<${Plan} key=${run.id} id=${id} run=${run} />`}
+    ${runId !== null && !run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
+    ${(!runId || (run && isOver(run))) && html`<${Begin} id=${id} known=${known} isAgain=${runId !== null} onStarted=${started} />`}
+  `
+}
+
+const Begin = ({id, known, isAgain, onStarted}: {id: string; known: Known; isAgain: boolean; onStarted: (run: string) => void}) => {
+  if (known.import.state === 'expired') return null
+  if (known.import.state === 'draft' || known.import.flows.length === 0) {
+    const isWaiting = known.import.sources.length === 0
+    return html`
+      <${Notice} title=${isWaiting ? 'Add a file first' : 'Map the columns first'} actions=${html`<a class="button" href=${to('imports', id, isWaiting ? 'files' : 'mapping')}>${isWaiting ? 'Go to the files' : 'Go to the mapping'}</a>`}>
+        There is nothing to try until it is known which column goes where.
+      <//>
+    `
+  }
+  return html`
+    <section class="sheet" aria-labelledby="begin-try">
+      <h2 id="begin-try">${isAgain ? 'Try again' : 'Start a dry run'}</h2>
+      <${StartForm} importId=${id} sources=${readByFlows(known)} dryRun=${true} target="" onStarted=${onStarted} />
+    </section>
+  `
+}
+
+const Plan = ({id, run}: {id: string; run: Run}) => {
+  const tally = useTally(id, run.expiredAt ? null : run.id)
+  const source = place.value.query.get('source') ?? tally.sources[0]?.id
+  return html`
+    <section class="sheet" aria-labelledby="plan">
+      <h2 id="plan">What a run would do</h2>
+      <${RunLine} run=${run} />
+      <${WhyNotice} run=${run} />
+      ${
+        run.expiredAt
+          ? html`<p>The rows of this dry run went at the end of the plan's history window; its counts are left.</p><${EveryRow} run=${run} />`
+          : html`<${PlanCounts} tally=${tally} run=${run} importId=${id} />`
+      }
+      <div class="row">
+        ${!run.expiredAt && html`<${Download} importId=${id} run=${run.id} kind="plan" source=${tally.sources.length > 1 ? source : undefined}>Download plan.csv<//>`}
+      </div>
+      ${!run.expiredAt && html`<${Reasons} tally=${tally} importId=${id} run=${run} />`}
+      <${NextStep} id=${id} step="run">Go on to the run<//>
+    </section>
+    ${!run.expiredAt && html`<${RowsPanel} importId=${id} run=${run} tally=${tally} />`}
+  `
+}

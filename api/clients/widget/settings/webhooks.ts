@@ -1,0 +1,151 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Copy} from '../ui/copy.ts'
+import {Confirm, Dialog} from '../ui/dialog.ts'
+import {TextField} from '../ui/field.ts'
+import {at} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill, type Tone} from '../ui/pill.ts'
+import {Table} from '../ui/table.ts'
+
+type Endpoint = {id: string; url: string; description: string; enabled: boolean; disabledReason: string | null; failingSince: string | null}
+type Delivery = {
+  id: string
+  kind: string
+  state: string
+  attempts: number
+  lastStatus: number | null
+  lastError: string | null
+  createdAt: string
+}
+type ListProps = {list: Endpoint[]; again: () => void}
+
+/** Where programs are told of what happens here. */
+export const Webhooks = ({list, again}: ListProps) => {
+  const [shown, setShown] = useState<Endpoint | null>(null)
+  const [leaving, setLeaving] = useState<Endpoint | null>(null)
+  return html`
+    <h2>Webhooks</h2>
+    <${EndpointTable} list=${list} again=${again} show=${setShown} remove=${setLeaving} />
+    <${Add} again=${again} />
+    ${shown && html`<${Deliveries} endpoint=${shown} onClose=${() => setShown(null)} />`}
+    ${
+      leaving &&
+      html`
+        <${Confirm}
+          title="Remove this webhook?"
+          action="Remove"
+          isDangerous
+          onClose=${() => setLeaving(null)}
+          work=${async () => {
+            await client.delete(inOrg(`/webhooks/${leaving.id}`))
+            again()
+          }}
+        >
+          ${leaving.url} is told nothing any more; what is on its way to it is dropped.
+        <//>
+      `
+    }
+  `
+}
+
+type TableProps = ListProps & {show: (endpoint: Endpoint) => void; remove: (endpoint: Endpoint) => void}
+
+const EndpointTable = ({list, again, show, remove}: TableProps) => {
+  const test = useDoing(async ({id}: Endpoint) => {
+    await client.post(inOrg(`/webhooks/${id}/test`))
+    say('A test is on its way')
+  })
+  const turn = useDoing(async ({id, enabled}: Endpoint) => {
+    await client.patch(inOrg(`/webhooks/${id}`), {enabled: !enabled})
+    again()
+  })
+  const columns = [
+    {
+      head: 'Address',
+      isName: true,
+      cell: ({url, description}: Endpoint) => html`${url}${description && html`<br /><span class="quiet">${description}</span>`}`,
+    },
+    {head: 'State', cell: stateOf},
+    {
+      head: '',
+      label: 'Actions',
+      cell: (endpoint: Endpoint) => html`
+        <${Button} kind="quiet" onClick=${() => show(endpoint)}>Deliveries<//>
+        ${endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>Test<//>`}
+        <${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? 'Switch off' : 'Switch on'}<//>
+        <${Button} kind="quiet" onClick=${() => remove(endpoint)}>Remove<//>
+      `,
+    },
+  ]
+  return html`
+    <${Problem} error=${test.error ?? turn.error} />
+    <${Table} caption="Webhooks" columns=${columns} rows=${list} keyOf=${({id}: Endpoint) => id} empty="There are none yet." />
+  `
+}
+
+const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {
+  if (!enabled) return html`<${Pill} tone="bad">off<//> <span class="quiet">${disabledReason ?? ''}</span>`
+  return failingSince ? html`<${Pill} tone="warning">failing since ${at(failingSince)}<//>` : html`<${Pill} tone="good">on<//>`
+}
+
+const Add = ({again}: {again: () => void}) => {
+  const [url, setUrl] = useState('')
+  const [secret, setSecret] = useState<string | null>(null)
+  const add = useDoing(async () => {
+    setSecret((await client.post<Json>(inOrg('/webhooks'), {url})).secret)
+    setUrl('')
+    again()
+  })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    add.run()
+  }
+  return html`
+    <br />
+    ${secret && html`<${Notice} kind="good" title="What signs: copy it now, it is not shown again"><${Copy} text=${secret} label="the secret" /><//>`}
+    <form class="sheet settings-form" onSubmit=${submit}>
+      <h3>Add a webhook</h3>
+      <${TextField} label="Address" hint="It is told by POST, signed as Standard Webhooks has it" type="url" required value=${url} onInput=${setUrl} />
+      <${Problem} error=${add.error} />
+      <${Button} type="submit" isBusy=${add.isBusy}>Add<//>
+    </form>
+  `
+}
+
+const tones: Record<string, Tone> = {delivered: 'good', failed: 'bad', pending: 'info'}
+
+const Deliveries = ({endpoint, onClose}: {endpoint: Endpoint; onClose: () => void}) => {
+  const address = inOrg(`/webhooks/${endpoint.id}/deliveries`)
+  const loaded = useLoad<Delivery[]>(async signal => (await client.get<Json>(address, {limit: 50}, signal)).deliveries, [address])
+  const redeliver = useDoing(async (id: string) => {
+    await client.post(`${address}/${id}/redeliver`)
+    loaded.again()
+  })
+  const columns = [
+    {head: 'When', isName: true, cell: ({createdAt}: Delivery) => at(createdAt)},
+    {head: 'About', cell: ({kind}: Delivery) => kind},
+    {
+      head: 'State',
+      cell: ({state, attempts, lastStatus, lastError}: Delivery) =>
+        html`<${Pill} tone=${tones[state] ?? 'neutral'}>${state}<//> <span class="quiet">${attempts > 1 ? `${attempts} attempts` : ''} ${lastError ?? lastStatus ?? ''}</span>`,
+    },
+    {
+      head: '',
+      label: 'Actions',
+      cell: ({id, state}: Delivery) =>
+        state === 'failed' && html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>Send again<//>`,
+    },
+  ]
+  return html`
+    <${Dialog} title=${`Told to ${endpoint.url}`} onClose=${onClose}>
+      <${Problem} error=${redeliver.error} />
+      <${Shown} of=${loaded}>${(list: Delivery[]) => html`<${Table} caption="Deliveries" columns=${columns} rows=${list} keyOf=${({id}: Delivery) => id} empty="It was told nothing in the last 30 days." />`}<//>
+    <//>
+  `
+}

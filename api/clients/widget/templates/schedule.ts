@@ -1,0 +1,130 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import type {PageProps} from '../pages.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {go, to} from '../state/place.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {at, count} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Page, Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
+import {Table} from '../ui/table.ts'
+import {ScheduleForm} from './schedule-form.ts'
+import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
+
+type Part = {address: string; schedule: Schedule; again: () => void}
+
+/** One schedule: when it fires next, what came of the times before, and what it does. */
+export const SchedulePage = ({params}: PageProps) => {
+  const {id, schedule: scheduleId} = params as {id: string; schedule: string}
+  const address = inOrg(`/templates/${id}/schedules/${scheduleId}`)
+  const loaded = useLoad<Schedule>(async signal => (await client.get<Json>(address, {}, signal)).schedule, [address])
+  const trail = [
+    {label: 'Templates', href: to('templates')},
+    {label: 'Template', href: to('templates', id)},
+  ]
+  const save = async (body: object) => {
+    await client.put(address, body, {'if-match': `"${loaded.data!.version}"`})
+    say('The schedule is saved')
+    loaded.again()
+  }
+  return html`
+    <${Page} title=${loaded.data?.name ?? 'Schedule'} trail=${trail}>
+      <${Shown} of=${loaded}>
+        ${(schedule: Schedule) => html`
+          <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
+          <${Firings} address=${address} schedule=${schedule} />
+          ${isAtLeast('builder') && html`<h2>What it does</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} save=${save} />`}
+        `}
+      <//>
+    <//>
+  `
+}
+
+const Standing = ({address, schedule, again}: Part) => {
+  const {enabled, stopped, next, version, templateId} = schedule
+  const [isLeaving, setLeaving] = useState(false)
+  const turn = useDoing(async () => {
+    await client.patch(address, {enabled: !enabled}, {'if-match': `"${version}"`})
+    say(enabled ? 'It is off' : 'It is on')
+    again()
+  })
+  const fire = useDoing(async () => {
+    await client.post(`${address}/run`, {})
+    say('It is fetching its file')
+    again()
+  })
+  return html`
+    ${stopped && html`<${Notice} kind="bad" title="It was turned off">${stopped.message} <code>${stopped.code}</code><//>`}
+    <p>
+      <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? 'on' : 'off'}<//>
+      ${
+        next.length > 0 &&
+        html` Next: ${next
+          .slice(0, 3)
+          .map(({local}) => local.replace('T', ' '))
+          .join(' · ')} <span class="quiet">(${schedule.timezone})</span>`
+      }
+    </p>
+    ${
+      isAtLeast('builder') &&
+      html`<div class="actions">
+        <${Button} isBusy=${turn.isBusy} onClick=${() => turn.run()}>${enabled ? 'Turn off' : 'Turn on'}<//>
+        <${Button} isBusy=${fire.isBusy} onClick=${() => fire.run()}>Run now<//>
+        <${Button} kind="danger" onClick=${() => setLeaving(true)}>Delete<//>
+      </div>`
+    }
+    <${Problem} error=${turn.error ?? fire.error} />
+    ${
+      isLeaving &&
+      html`
+        <${Confirm}
+          title=${`Delete ${schedule.name}?`}
+          action="Delete"
+          isDangerous
+          onClose=${() => setLeaving(false)}
+          work=${async () => {
+            await client.delete(address, {'if-match': `"${version}"`})
+            go(to('templates', templateId))
+          }}
+        >
+          What it imported stays; its history goes.
+        <//>
+      `
+    }
+  `
+}
+
+const Firings = ({address, schedule}: {address: string; schedule: Schedule}) => {
+  const loaded = useLoad<Firing[]>(
+    async signal => (await client.get<Json>(`${address}/firings`, {limit: 20}, signal)).firings,
+    [address, schedule.lastFiring?.id],
+  )
+  return html`
+    <div class="row"><h2 class="grow">What came of it</h2><${Button} kind="quiet" onClick=${loaded.again}>Look again<//></div>
+    <${Shown} of=${loaded}>
+      ${(list: Firing[]) => html`<${Table} caption="Firings, newest first" columns=${columns} rows=${list} keyOf=${({id}: Firing) => id} empty="It has not fired yet." />`}
+    <//>
+  `
+}
+
+const columns = [
+  {
+    head: 'Due',
+    isName: true,
+    cell: ({dueAt, missed}: Firing) =>
+      html`${at(dueAt)}${missed > 0 && html`<br /><span class="quiet">${count(missed)} missed before it</span>`}`,
+  },
+  {head: 'By', cell: ({by}: Firing) => by},
+  {head: 'Came to', cell: (firing: Firing) => html`<${OutcomePill} firing=${firing} />`},
+  {head: 'Rows written', isNumber: true, cell: ({counts}: Firing) => count(counts?.rowsWritten)},
+  {head: 'Why', cell: ({reason}: Firing) => reason?.message ?? ''},
+  {
+    head: '',
+    label: 'Import',
+    cell: ({importId, runId}: Firing) => importId && html`<a href=${to('imports', importId, 'run', runId ? {run: runId} : {})}>Open</a>`,
+  },
+]

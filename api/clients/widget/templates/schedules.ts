@@ -1,0 +1,94 @@
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {to} from '../state/place.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {at} from '../ui/format.ts'
+import {Shown} from '../ui/page.ts'
+import {Pill, type Tone} from '../ui/pill.ts'
+import {Table} from '../ui/table.ts'
+import type {Template} from './template.ts'
+
+export type Firing = {
+  id: string
+  dueAt: string
+  by: string
+  missed: number
+  state: string
+  outcome: string | null
+  reason: {code: string; message: string} | null
+  importId: string | null
+  runId: string | null
+  counts: {rowsWritten: number} | null
+}
+
+export type Schedule = {
+  id: string
+  templateId: string
+  connectorId: string | null
+  name: string
+  cron: string
+  timezone: string
+  source: Json
+  declaredRows: number | null
+  onDrift: 'stop' | 'warn'
+  enabled: boolean
+  stopped: {code: string; message: string} | null
+  next: {at: string; local: string}[]
+  version: number
+  notify: Json
+  lastFiring: Firing | null
+}
+
+const tones: Record<string, Tone> = {
+  done: 'good',
+  unchanged: 'neutral',
+  skipped: 'neutral',
+  stopped: 'warning',
+  drifted: 'warning',
+  failed: 'bad',
+}
+
+export const OutcomePill = ({firing}: {firing: Firing}) =>
+  html`<${Pill} tone=${tones[firing.outcome ?? ''] ?? 'info'}>${firing.outcome ?? firing.state}<//>`
+
+/** The schedules that run this template by itself. */
+export const Schedules = ({template}: {template: Template}) => {
+  const loaded = useLoad<Schedule[]>(
+    async signal => (await client.get<Json>(inOrg(`/templates/${template.id}/schedules`), {limit: 200}, signal)).schedules,
+    [template.id],
+  )
+  return html`
+    <div class="row">
+      <h2 class="grow">Schedules</h2>
+      ${isAtLeast('builder') && html`<a class="button" href=${to('templates', template.id, 'schedules', 'new')}>New schedule</a>`}
+    </div>
+    <${Shown} of=${loaded}>
+      ${(list: Schedule[]) => html`<${Table} caption="Schedules" columns=${columns} rows=${list} keyOf=${({id}: Schedule) => id} empty="None runs it yet. A schedule fetches the file by itself and imports it." />`}
+    <//>
+  `
+}
+
+const columns = [
+  {
+    head: 'Schedule',
+    isName: true,
+    cell: ({id, templateId, name}: Schedule) => html`<a href=${to('templates', templateId, 'schedules', id)}>${name}</a>`,
+  },
+  {head: 'When', cell: ({cron, timezone}: Schedule) => html`<code>${cron}</code><br /><span class="quiet">${timezone}</span>`},
+  {
+    head: 'State',
+    cell: ({enabled, stopped}: Schedule) =>
+      stopped
+        ? html`<${Pill} tone="bad">turned off: ${stopped.code}<//>`
+        : enabled
+          ? html`<${Pill} tone="good">on<//>`
+          : html`<${Pill}>off<//>`,
+  },
+  {head: 'Next', cell: ({next}: Schedule) => (next[0] ? at(next[0].at) : '–')},
+  {
+    head: 'Last',
+    cell: ({lastFiring}: Schedule) =>
+      lastFiring && html`<${OutcomePill} firing=${lastFiring} /><br /><span class="quiet">${at(lastFiring.dueAt)}</span>`,
+  },
+]

@@ -1,0 +1,134 @@
+import {useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {html} from '../html.ts'
+import type {PageProps} from '../pages.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {go, to} from '../state/place.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Confirm} from '../ui/dialog.ts'
+import {plural} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Page, Shown} from '../ui/page.ts'
+import {Table} from '../ui/table.ts'
+import type {TemplateOutline} from './list.ts'
+import {Schedules} from './schedules.ts'
+
+type Slot = {slot: string; label: string; columns: string[]}
+type Flow = {id: string; sourceId: string; module: string; match?: {by: string[]}; fields: {field: string; mode: string; source?: string}[]}
+export type Template = TemplateOutline & {sources: Slot[]; flows: Flow[]}
+
+/** One template: the files it takes, where they go, whether it still fits the CRM, and the schedules that run it. */
+export const TemplatePage = ({params}: PageProps) => {
+  const {id} = params as {id: string}
+  const loaded = useLoad<Template>(async signal => (await client.get<Json>(inOrg(`/templates/${id}`), {}, signal)).template, [id])
+  const template = loaded.data
+  return html`
+    <${Page}
+      title=${template?.name ?? 'Template'}
+      trail=${[{label: 'Templates', href: to('templates')}]}
+      lead=${template?.description}
+      actions=${html`<a class="button main" href=${to('imports', 'new', {template: id})}>Import with it</a>`}
+    >
+      <${Shown} of=${loaded}>
+        ${(one: Template) => html`
+          ${one.mayEdit && html`<${Deeds} template=${one} again=${loaded.again} />`}
+          <${Check} template=${one} />
+          <${Contents} template=${one} />
+          <${Schedules} template=${one} />
+        `}
+      <//>
+    <//>
+  `
+}
+
+const Contents = ({template: {sources, flows}}: {template: Template}) => html`
+  <h2>Files it takes</h2>
+  <${Table}
+    caption="Files"
+    rows=${sources}
+    keyOf=${({slot}: Slot) => slot}
+    columns=${[
+      {head: 'File', isName: true, cell: ({label, slot}: Slot) => html`${label} <code class="quiet">${slot}</code>`},
+      {head: 'Columns', cell: ({columns}: Slot) => columns.join(', ')},
+    ]}
+  />
+  <h2>Where they go</h2>
+  <${Table}
+    caption="Flows"
+    rows=${flows}
+    keyOf=${({id}: Flow) => id}
+    columns=${[
+      {head: 'Module', isName: true, cell: ({module}: Flow) => module},
+      {head: 'From', cell: ({sourceId}: Flow) => sources.find(({slot}) => slot === sourceId)?.label ?? sourceId},
+      {head: 'Found by', cell: ({match}: Flow) => match?.by.join(' + ') || 'every row is new'},
+      {
+        head: 'Fields',
+        cell: ({fields}: Flow) =>
+          html`<details><summary>${plural(fields.length, 'field')}</summary><ul>${fields.map(({field, mode, source}) => html`<li><code>${field}</code> ← ${mode === 'column' ? source : mode}</li>`)}</ul></details>`,
+      },
+    ]}
+  />
+`
+
+const Check = ({template}: {template: Template}) => {
+  const [found, setFound] = useState<Json[] | null>(null)
+  const check = useDoing(async () => {
+    const {problems} = await client.get<Json>(inOrg(`/templates/${template.id}/check`), {connector: template.connectorId})
+    setFound(problems)
+  })
+  return html`
+    <div class="row">
+      <${Button} isBusy=${check.isBusy} onClick=${() => check.run()}>Does it still fit the CRM?<//>
+      ${found?.length === 0 && html`<span role="status">It does: nothing has changed that it needs.</span>`}
+    </div>
+    <br />
+    <${Problem} error=${check.error} />
+    ${
+      found &&
+      found.length > 0 &&
+      html`
+        <${Notice} kind=${found.some(({stops}) => stops) ? 'bad' : 'warning'} title=${`${plural(found.length, 'thing is', 'things are')} not as when it was saved`}>
+          <ul>${found.map(({message, stops}) => html`<li>${message}${stops ? '' : ' (worth knowing, nothing stops)'}</li>`)}</ul>
+        <//>
+      `
+    }
+  `
+}
+
+const Deeds = ({template, again}: {template: Template; again: () => void}) => {
+  const {id, name, shared, version} = template
+  const [isLeaving, setLeaving] = useState(false)
+  const share = useDoing(async () => {
+    await client.post(inOrg(`/templates/${id}/share`), {shared: !shared})
+    say(shared ? 'It is yours alone again' : 'Everybody of the organisation may use it')
+    again()
+  })
+  if (!isAtLeast('builder')) return null
+  return html`
+    <div class="actions">
+      <${Button} isBusy=${share.isBusy} onClick=${() => share.run()}>${shared ? 'Stop sharing' : 'Share with everybody'}<//>
+      <${Button} kind="danger" onClick=${() => setLeaving(true)}>Delete<//>
+    </div>
+    <br />
+    <${Problem} error=${share.error} />
+    ${
+      isLeaving &&
+      html`
+        <${Confirm}
+          title=${`Delete ${name}?`}
+          action="Delete"
+          isDangerous
+          onClose=${() => setLeaving(false)}
+          work=${async () => {
+            await client.delete(inOrg(`/templates/${id}`), {'if-match': `"${version}"`})
+            say(`${name} is deleted`)
+            go(to('templates'))
+          }}
+        >
+          Its schedules go with it. Imports that were made with it stay as they are.
+        <//>
+      `
+    }
+  `
+}

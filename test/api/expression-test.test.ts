@@ -1,0 +1,54 @@
+import anyTest, {type TestFn} from 'ava'
+import {people} from '../ai.ts'
+import {ok} from '../importing.ts'
+import {discover, openRegistry} from '../registering.ts'
+import {type World, world} from '../world.ts'
+
+const test = anyTest as TestFn<{house: World}>
+test.before(async t => void Object.assign(t.context, {house: await world(t)}))
+
+const openOrg = async ({house}: {house: World}) => {
+  const home = await openRegistry(house)
+  await discover(house, home.org, home.connector, [people])
+  const rows = [
+    ['Anna', '3'],
+    ['Bo', ''],
+  ]
+  return {...home, test: (more: object) => home.call('POST', `/orgs/${home.org}/expressions/test`, {columns: ['Name', 'N'], rows, ...more})}
+}
+
+test('an expression gives its value on each row, unmasked, and where it compiles not a line and a column', async t => {
+  const home = await openOrg(t.context)
+  const {results, ...rest} = await ok(home.test({expression: 'helpers.upper(row.Name)'}), 200)
+  t.deepEqual(rest, {compiles: true, issue: null})
+  t.deepEqual(results, [
+    {row: 1, value: 'ANNA', problem: null},
+    {row: 2, value: 'BO', problem: null},
+  ])
+  const broken = await ok(home.test({expression: 'row.Name +\n  )'}), 200)
+  t.like(broken, {compiles: false, results: [], issue: {line: 2, column: 3}})
+  const unknown = await ok(home.test({expression: 'row.Nmae'}), 200)
+  t.regex(unknown.issue.message, /Nmae/)
+})
+
+test('a value the field does not take and a row that throws say so of that row', async t => {
+  const home = await openOrg(t.context)
+  const into = {module: 'People', field: 'Joined', connectorId: home.connector}
+  const {results} = await ok(home.test({expression: 'value ? "2026-01-0" + value : JSON.parse("{")', source: 'N', ...into}), 200)
+  t.deepEqual(results[0], {row: 1, value: '2026-01-03', problem: null})
+  t.is(results[1].error.code, 'EXPRESSION_THROWN')
+  const refusedValue = await ok(home.test({expression: 'row.Name', ...into}), 200)
+  t.is(refusedValue.results[0].problem.code, 'INVALID_VALUE')
+})
+
+test('what is asked wrongly is refused with a way on', async t => {
+  const home = await openOrg(t.context)
+  for (const [more, status, code] of [
+    [{source: 'Nowhere'}, 400, 'INVALID'],
+    [{module: 'People'}, 400, 'INVALID'],
+    [{module: 'Nobody', field: 'Name'}, 404, 'MODULE_NOT_FOUND'],
+  ] as const)
+    t.like(await home.test({expression: '1', ...more}), {status, body: {code}})
+  const {error} = (await home.test({expression: '1', module: 'People', field: 'Nothing'})).body as {error: string}
+  t.regex(error, /config\/fields\/People/)
+})
