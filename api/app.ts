@@ -49,6 +49,7 @@ import outsideRuns from './routes/outside-runs.ts'
 import questions from './routes/questions.ts'
 import recordWrites from './routes/record-writes.ts'
 import records from './routes/records.ts'
+import {describeRoutes} from './routes/reference.ts'
 import registry from './routes/registry.ts'
 import rows from './routes/rows.ts'
 import runEvents from './routes/run-events.ts'
@@ -75,6 +76,7 @@ import {recordViewWrite} from './staff-write.ts'
 
 export const routes: Route[] = [
   ...health,
+  ...describeRoutes(() => routes),
   ...metrics,
   ...signIn,
   ...cliLogin,

@@ -3,12 +3,12 @@ import {join} from 'node:path'
 import type {Middleware} from 'koa'
 import type {Config} from '../shared/config.ts'
 import {Refusal} from '../shared/errors.ts'
-import {isOperator} from './backoffice.ts'
+import {isOperator, isScraper} from './backoffice.ts'
 
 export type Maintenance = {isOn(): boolean; close(): void}
 
 const lookEveryMs = 500
-const EXEMPT = ['/health', '/robots.txt', '/metrics']
+const EXEMPT = ['/health', '/robots.txt']
 const DELETES_PERSON = /^\/staff\/people\/[^/]+\/delete$/
 
 /** The operator's switch: on while this file is there. */
@@ -26,12 +26,13 @@ export const watchMaintenance = ({MAINTENANCE, STORAGE_DIR}: Pick<Config, 'MAINT
   return {isOn: () => MAINTENANCE || there, close: () => unwatchFile(path, look)}
 }
 
-/** Before anything is read: no header, no row, no byte of the body. The operator may delete a person all the same. */
+/** Before anything is read: no header, no row, no byte of the body. The operator may delete a person all the same, and figures are scraped. */
 export const refuseInMaintenance =
-  (config: Pick<Config, 'ADMIN_TOKEN'>, {isOn}: Pick<Maintenance, 'isOn'>): Middleware =>
+  (config: Pick<Config, 'ADMIN_TOKEN' | 'METRICS_TOKEN'>, {isOn}: Pick<Maintenance, 'isOn'>): Middleware =>
   (ctx, next) => {
     if (!isOn() || EXEMPT.includes(ctx.path)) return next()
     if (ctx.method === 'POST' && DELETES_PERSON.test(ctx.path) && isOperator(config, ctx.get('authorization'))) return next()
+    if (ctx.path === '/metrics' && isScraper(config, ctx.get('authorization'))) return next()
     ctx.set('retry-after', '300')
     throw new Refusal('MAINTENANCE', 'Lading is being maintained. Try again in a few minutes')
   }

@@ -6,7 +6,14 @@ import {requestBegan, requestEnded} from '../shared/metrics/requests.ts'
 import {type Mark, traced, traceId} from '../shared/tracing.ts'
 
 /** What the middlewares leave for each other, and for the log line. `route` is the pattern: a path may hold a customer's value. */
-export type State = {request: string; route?: string; caller?: {via: string; org?: string | null}; code?: string; trace?: string | undefined; challenge?: string}
+export type State = {
+  request: string
+  route?: string
+  caller?: {via: string; org?: string | null}
+  code?: string
+  trace?: string | undefined
+  challenge?: string
+}
 
 const lingerMs = 10_000
 

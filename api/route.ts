@@ -37,6 +37,8 @@ export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; s
 export type AnswerShape = z.ZodType | Told
 export type Told = {type: string | null; what: string; schema?: z.ZodType}
 
+export type Sent = {type: string; what: string; schema?: z.ZodType}
+
 type Schema = z.ZodType | undefined
 type Output<S> = S extends z.ZodType ? z.output<S> : undefined
 type Body = z.ZodType | 'stream' | 'bytes' | undefined
@@ -63,18 +65,18 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   path: `/${string}`
   access: A
   /** What the API reference says of it in one line: a verb first, no full stop. */
-  summary?: string
+  summary: string
   /** What a caller has to know besides, in Markdown. */
   description?: string
   /**
    * By status, each answer it makes by itself, with one shape or one of several: successes, redirects, and what fails in another form
    * than the envelope. Every answer of the tests is held against it.
    */
-  answers?: Record<number, AnswerShape | readonly AnswerShape[]>
+  answers: Record<number, AnswerShape | readonly AnswerShape[]>
   /** What it refuses with of its own; what its gates, its body and its schemas refuse is known from them. A status is given where it is not the code's. */
-  refusals?: readonly (Code | {code: Code; status: number})[]
-  /** What a body that no schema reads is to be: its media type, and what is in it. */
-  sends?: {type: string; what: string; schema?: z.ZodType}
+  refusals: readonly (Code | {code: Code; status: number})[]
+  /** What a body that no schema reads is to be: its media type, and what is in it; or one of several. */
+  sends?: Sent | readonly Sent[]
   /** One good request and what it is answered; both are held against the schemas. */
   example?: {params?: object; query?: object; body?: unknown; answer?: unknown}
   /** What it may change. Reads by default for GET, else writes; `money` and `publisher` are closed to a staff member's view of an org. */

@@ -19,7 +19,7 @@ const packages: Record<string, string> = {
   '@preact/signals': '@preact/signals',
   '@preact/signals-core': '@preact/signals-core',
   htm: 'htm',
-  uplot: 'uplot',
+  uplot: 'uplot/dist/uPlot.esm.js',
 }
 
 /** What the names of packages mean in the browser, for files of this build. */

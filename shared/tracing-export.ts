@@ -27,7 +27,9 @@ export const openExport = async (config: Exported, part: string): Promise<{trace
       'service.instance.id': `${hostname()}:${process.pid}:${randomUUID()}`,
     }),
     sampler: new ParentBasedSampler({root: new TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG)}),
-    spanProcessors: [new BatchSpanProcessor({exporter, scheduledDelayMillis: tellEveryMs, exportTimeoutMillis: withinMs, maxQueueSize: 8_192})],
+    spanProcessors: [
+      new BatchSpanProcessor({exporter, scheduledDelayMillis: tellEveryMs, exportTimeoutMillis: withinMs, maxQueueSize: 8_192}),
+    ],
   })
   return {tracer: provider.getTracer('lading'), close: () => provider.shutdown()}
 }

@@ -50,8 +50,8 @@ const runs = sql.fragment`
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
 const crm = sql.fragment`
-  select 'crm_days_spent', '', '', count(*) from crm_allowances where spent_at is not null
-  union all select 'crm_day_spent_seconds', '', '', coalesce(max(extract(epoch from lading_now() - spent_at)), 0) from crm_allowances
+  select 'crm_allowances_spent', '', '', count(*) from crm_allowances where spent_at is not null
+  union all select 'crm_allowance_spent_seconds', '', '', coalesce(max(extract(epoch from lading_now() - spent_at)), 0) from crm_allowances
   union all select 'crm_slots', 'held', '', coalesce(sum(got), 0) from crm_shares where until > lading_now()
   union all select 'crm_slots', 'in_use', '', coalesce(sum(in_use), 0) from crm_shares where until > lading_now()
   union all select 'crm_slots', 'wanted', '', coalesce(sum(want), 0) from crm_shares where until > lading_now()

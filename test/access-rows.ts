@@ -20,6 +20,9 @@ const adminToken: Row = {who: 'operator with ADMIN_TOKEN'}
 export const rows: Record<string, Row> = {
   'GET /health': everybody,
   'GET /robots.txt': everybody,
+  'GET /openapi.json': everybody,
+  'GET /reference': everybody,
+  'GET /reference/:noun': everybody,
   'GET /metrics': adminToken,
   'GET /': everybody,
   'GET /clients/:build/*file': everybody,

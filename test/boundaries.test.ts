@@ -113,6 +113,7 @@ const outboundOwners = [
   'shared/fetch-source/',
   'shared/outbound/',
   'shared/notices/mail.ts',
+  'shared/tracing-export.ts',
   'api/clients/',
 ]
 
@@ -126,8 +127,23 @@ const callsOf = ({nodes}: Source, callee: RegExp) =>
   nodes.filter(node => (is.isCallExpression(node) || is.isNewExpression(node)) && callee.test(node.expression.getText()))
 
 const outboundCall = /^((globalThis\.)?fetch|(globalThis\.)?(WebSocket|EventSource)|https?\.(request|get)|createRemoteJWKSet)$/
+const telemetry = '@opentelemetry/exporter-trace-otlp-http'
 const isClient = (found: Import) =>
-  isPackage(found, 'undici', 'flydrive', '@aws-sdk', 'openid-client', 'nodemailer', 'ssh2', 'https', 'http2', 'net', 'tls', 'dgram') ||
+  isPackage(
+    found,
+    'undici',
+    'flydrive',
+    '@aws-sdk',
+    'openid-client',
+    'nodemailer',
+    'ssh2',
+    'https',
+    'http2',
+    'net',
+    'tls',
+    'dgram',
+    telemetry,
+  ) ||
   (found.target === 'http' && ['request', 'get', 'Agent'].some(name => found.names.includes(name)))
 
 const lengthOf = (node: Node, tree: SourceFile) =>

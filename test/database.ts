@@ -1,5 +1,5 @@
 import {createHash, randomBytes} from 'node:crypto'
-import {globSync, readFileSync} from 'node:fs'
+import {readdirSync, readFileSync} from 'node:fs'
 import {fileURLToPath} from 'node:url'
 import pg from 'pg'
 import {databaseUrlOf, readConfig} from '../shared/config.ts'
@@ -57,7 +57,8 @@ const fill = async (url: string) => {
 /** Another schema, catalogue of jobs or queue is another template. */
 const versionOf = () => {
   const hash = createHash('sha256')
-  const files = ['shared/jobs.ts', 'shared/queue.ts', 'package.json', ...globSync('sql/migrations/*.sql', {cwd: root}).sort()]
+  const migrations = readdirSync(`${root}/sql/migrations`).filter(name => name.endsWith('.sql'))
+  const files = ['shared/jobs.ts', 'shared/queue.ts', 'package.json', ...migrations.sort().map(name => `sql/migrations/${name}`)]
   for (const file of files) hash.update(file).update(readFileSync(`${root}/${file}`))
   return hash.digest('hex').slice(0, 16)
 }

@@ -17,7 +17,7 @@ export const PortalAnswer = Answer({
 
 const Money = (what: string) => Answer({amount: Amount('How much'), currency: Currency}).describe(what)
 
-const Pending = Answer({
+export const PendingChange = Answer({
   planKey: z.string().describe('The plan; `free` where it ends'),
   planVersionId: z.string().nullable().describe('The version of it; null where it ends'),
   interval: Interval.nullable().describe('How long its periods are; null where it ends'),
@@ -31,7 +31,7 @@ const change = {
   planKey: z.string().describe('The plan it goes to; `free` where it ends'),
   interval: Interval.nullable().describe('How long its periods are; null where it ends'),
   effectiveAt: Moment('From when it holds'),
-  replaces: Pending.nullable().describe('What waited and waits no more; null: nothing did'),
+  replaces: PendingChange.nullable().describe('What waited and waits no more; null: nothing did'),
   due: Money('What is charged for it now, after discounts and tax'),
   next: Answer({amount: Amount('How much'), currency: Currency, at: Moment('When')})
     .nullable()
@@ -106,7 +106,7 @@ export const Topup = Answer({
 const Notice = Answer({
   id: Id('ntc', 'The notice'),
   kind: z.string().meta({description: 'What happened', examples: ['billing.plan_changed']}),
-  about: z.record(z.string(), z.json()).describe('More of it, by the kind'),
+  about: z.record(z.string(), z.unknown()).describe('More of it, by the kind'),
   at: Moment('When'),
 })
 
@@ -125,7 +125,7 @@ export const BillingSummary = Answer({
   ...{plan, status, period, trial, pastDue},
   interval: Interval.nullable().describe('How long the periods that are paid for are; null: nothing is paid for'),
   cancelsAt: Moment('When what is paid for ends').nullable().describe('When what is paid for ends; null: it goes on'),
-  pendingChange: Pending.nullable().describe('What the plan becomes with the end of the period; null: it stays'),
+  pendingChange: PendingChange.nullable().describe('What the plan becomes with the end of the period; null: it stays'),
   subscription: subscription.nullable().describe('As the payment provider said when it was last read; null: there is none'),
   balance: Balance,
   usage: Usage,

@@ -8,7 +8,7 @@ const CheckResult = Answer({
   warnings: Count('Problems for which rows may be'),
 })
 
-export const CheckBegun = Answer({job: JobWith(CheckResult)})
+export const CheckBegun = Answer({job: JobWith(CheckResult).describe('The work on it')})
 
 export const CheckProblem = Answer({
   severity: z

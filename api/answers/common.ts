@@ -84,24 +84,25 @@ const jobFields = <R extends z.ZodType>(result: R) => ({
 })
 
 /** A job of the queue, by what it answers when done: for jobs of no org, such as the erasure of one. */
-export const JobOf = <R extends z.ZodType>(result: R) => z.strictObject(jobFields(result))
+export const JobOf = <R extends z.ZodType>(result: R) => z.strictObject(jobFields(result)).describe('The job')
 
 /** A job as its org reads it; `JobWith` where what it answers is known. */
 export const JobWith = <R extends z.ZodType>(result: R) =>
-  z.strictObject({
-    ...jobFields(result),
-    progress: z
-      .strictObject({
-        done: Count('So many are done'),
-        total: z.int().nonnegative().nullable().describe('Of so many; null: not known yet'),
-        unit: z
-          .string()
-          .nullable()
-          .meta({description: 'What is counted', examples: ['rows']}),
-      })
-      .nullable()
-      .describe('How far it is; null: it does not say'),
-  })
+  JobOf(result)
+    .extend({
+      progress: z
+        .strictObject({
+          done: Count('So many are done'),
+          total: z.int().nonnegative().nullable().describe('Of so many; null: not known yet'),
+          unit: z
+            .string()
+            .nullable()
+            .meta({description: 'What is counted', examples: ['rows']}),
+        })
+        .nullable()
+        .describe('How far it is; null: it does not say'),
+    })
+    .describe('The job')
 
 export const JobAnswer = JobWith(Json('By the kind of job; see what enqueues it')).meta({id: 'Job', description: 'Work given to a worker'})
 

@@ -39,30 +39,3 @@ export const UsageAnswer = Answer({
       .describe('Spent on what; features that cost nothing are left out'),
   }).describe('AI credits'),
 })
-
-/** The nearest first. Beside the code of a refusal whose limit it lifts. */
-export const Lift = z
-  .union([
-    Answer({by: z.literal('fewer').describe('Ask for fewer'), rows: z.int().positive().describe('At most so many rows')}),
-    Answer({
-      by: z.literal('trial').describe('An owner starts the trial'),
-      limit: z.int().nullable().describe('What it has room for; null: it is no number'),
-    }),
-    Answer({
-      by: z.literal('plan').describe('Change to this plan'),
-      planKey: z.string().describe('Which one'),
-      name: z.string().describe('What it is called'),
-      limit: z.int().nullable().describe('What it has room for; null: it is no number'),
-    }),
-    Answer({
-      by: z.literal('pack').describe('Buy this pack of AI credits'),
-      packKey: z.string().describe('Which one'),
-      name: z.string().describe('What it is called'),
-      credits: z.int().positive().describe('AI credits in it'),
-    }),
-    Answer({by: z.literal('overage').describe('Let rows beyond the plan through')}),
-    Answer({by: z.literal('period').describe('Wait for the next period'), at: Moment('When it begins')}),
-    Answer({by: z.literal('payment').describe('Pay what is open, or change the card, at the billing portal')}),
-    Answer({by: z.literal('support').describe('Write to support')}),
-  ])
-  .meta({id: 'Lift', description: 'One thing that would let the same request through'})

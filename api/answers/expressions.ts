@@ -22,7 +22,11 @@ const Tried = z.union([
   }),
   Answer({
     row: Row,
-    error: Answer({code: z.string().describe('Such as `EXPRESSION_THROWN`'), message: z.string().describe('What went wrong'), ...Place}),
+    error: Answer({
+      code: z.string().describe('Such as `EXPRESSION_THROWN`'),
+      message: z.string().describe('What went wrong'),
+      ...Place,
+    }).describe('Why nothing came out'),
   }),
 ])
 

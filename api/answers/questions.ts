@@ -37,6 +37,6 @@ const rules = z
   )
   .describe('What holds for questions without an answer of their own')
 
-export const Questions = Answer({questions: z.array(Question), rules, nextCursor: NextCursor})
+export const Questions = Answer({questions: z.array(Question).describe('In a lasting order'), rules, nextCursor: NextCursor})
 
 export const Answered = Answer({answered: Count('Answers that were kept'), rules})

@@ -57,14 +57,16 @@ export const RunRows = Answer({
 export const RunTally = Answer({
   sources,
   source: sourceId,
-  groups: z.array(
-    Answer({
-      ...ended,
-      rows: Count('So many rows'),
-      firstRow: z.int().positive().describe('The number of the first of them'),
-      message: z.string().nullable().describe('The words of the first, for a person; null: there is nothing to say'),
-    }),
-  ),
+  groups: z
+    .array(
+      Answer({
+        ...ended,
+        rows: Count('So many rows'),
+        firstRow: z.int().positive().describe('The number of the first of them'),
+        message: z.string().nullable().describe('The words of the first, for a person; null: there is nothing to say'),
+      }),
+    )
+    .describe('Rows that ended alike'),
   reached,
   nextCursor: NextCursor,
 })

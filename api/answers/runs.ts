@@ -92,7 +92,7 @@ const RunEnd = Answer({
     .describe('`ended`: the run has. `held`: another worker carries it. `released`: this one laid it down for another'),
 })
 
-export const RunBegun = Answer({run: Run, job: JobWith(RunEnd)})
+export const RunBegun = Answer({run: Run, job: JobWith(RunEnd).describe('The work on it, which is over with the run')})
 
 export const LogRecord = Answer({
   seq: z.int().positive().describe("Where it stands in the run's log, from 1, without gaps"),

@@ -6,7 +6,10 @@ const named = {
   rowKey: z.string().optional().describe('The row, as it was named; of replaced rows their parent is named instead'),
   writeId: z.string().optional().describe('The name it was sent under, where it had one'),
 }
-const parentId = z.string().describe("The CRM's id of the parent")
+const ofParent = {
+  parentId: z.string().describe("The CRM's id of the parent"),
+  writeId: z.string().describe('The name it was sent under'),
+}
 
 const written = {
   ok: z.literal(true).describe('It is written'),
@@ -35,7 +38,7 @@ export const RecordResult = z
   .meta({id: 'RecordResult', description: 'What became of one record'})
 
 export const RowsResult = z
-  .union([Answer({parentId, writeId: z.string(), ...replaced}), Answer({parentId, writeId: z.string(), ...failed})])
+  .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
   .meta({id: 'RowsResult', description: 'What became of the rows of one parent'})
 
 export const RecordResults = Answer({results: z.array(RecordResult).describe('One for each item, in the order sent')})
@@ -50,7 +53,7 @@ export const Write = Answer({
   createdAt: Moment('When it was sent'),
 }).meta({id: 'Write', description: 'A request to write, which can be asked about for a week after its run'})
 
-export const WriteBegun = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')}))})
+export const WriteBegun = Answer({write: Write, job: JobWith(Answer({write: Id('wrt', 'The write')})).describe('The work on it')})
 
 export const WriteAnswer = Answer({
   write: Write,

@@ -59,7 +59,7 @@ export const createProgram = async ({settings, out, args, exit, keepHelp}: Shape
     .option('--json', 'answer in JSON: one document, or a line per event where a command goes on')
     .helpOption('-h, --help', 'what a command does, with examples')
     .version(readVersion(), '-V, --version', 'the version of this program')
-    .configureHelp({showGlobalOptions: true, styleTitle: text => out.style('bold', text)})
+    .configureHelp({showGlobalOptions: true, minWidthToWrap: 12, styleTitle: text => out.style('bold', text)})
     .configureOutput({
       writeErr: keepHelp,
       writeOut: text => void out.out.write(text),

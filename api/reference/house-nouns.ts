@@ -115,10 +115,11 @@ export const houseNouns: Noun[] = [
     says: 'The service itself: its health, its pages, and this reference.',
     operations: {
       readHealth: 'GET /health',
+      readMetrics: 'GET /metrics',
       readRobots: 'GET /robots.txt',
       readOpenApi: 'GET /openapi.json',
       openReference: 'GET /reference',
-      readReferenceFile: 'GET /reference/:file',
+      openReferenceOfNoun: 'GET /reference/:noun',
       openWidget: 'GET /',
       readWidgetFile: 'GET /clients/:build/*file',
     },

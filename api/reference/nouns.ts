@@ -176,9 +176,10 @@ export const orgNouns: Noun[] = [
     },
   },
   {
-    name: 'Libraries',
-    says: 'Helper libraries for expressions, version by version.',
+    name: 'Expressions',
+    says: 'Expressions tried on rows, and the helper libraries for them, version by version.',
     operations: {
+      testExpression: 'POST /orgs/:org/expressions/test',
       listLibraries: 'GET /orgs/:org/libraries',
       readLibrary: 'GET /orgs/:org/libraries/:namespace',
       publishLibrary: 'PUT /orgs/:org/libraries/:namespace',

@@ -1,6 +1,6 @@
 import type {ZodOpenApiOperationObject, ZodOpenApiRequestBodyObject} from 'zod-openapi'
 import type {Access} from '../access.ts'
-import type {Route} from '../route.ts'
+import type {Route, Sent} from '../route.ts'
 import {parametersOf} from './parameters.ts'
 import {responsesOf} from './responses.ts'
 
@@ -8,15 +8,14 @@ import {responsesOf} from './responses.ts'
 export const pathOf = ({path}: Pick<Route, 'path'>): string => path.replaceAll(/[:*](\w+)/g, '{$1}')
 
 export const describeOperation = (route: Route, {id, tag}: {id: string; tag: string}): ZodOpenApiOperationObject => {
-  const parameters = parametersOf(route)
   const requestBody = requestBodyOf(route)
   return {
     operationId: id,
     tags: [tag],
-    summary: route.summary ?? '',
+    summary: route.summary,
     description: [route.description, whoMay(route.access)].filter(Boolean).join('\n\n'),
     security: securityOf(route.access),
-    ...(parameters.length > 0 && {parameters}),
+    requestParams: parametersOf(route),
     ...(requestBody && {requestBody}),
     responses: responsesOf(route),
   }
@@ -46,8 +45,9 @@ const requestBodyOf = ({body, sends, example, mostBytes}: Route): ZodOpenApiRequ
   const most = typeof body === 'object' && mostBytes ? `At most ${mostBytes.toLocaleString('en')} bytes` : ''
   const examples = example?.body === undefined ? {} : {example: example.body}
   if (sends) {
-    const {type, what, schema} = sends
-    return {description: what, required: true, content: {[type]: {...(schema && {schema}), ...examples}}}
+    const kinds = [sends].flat() as Sent[]
+    const content = kinds.map(({type, schema}) => [type, {...(schema && {schema}), ...(kinds.length === 1 && examples)}] as const)
+    return {description: kinds.map(({what}) => what).join('; '), required: true, content: Object.fromEntries(content)}
   }
   if (typeof body === 'string') return {required: true, content: {'application/octet-stream': {}}}
   // What takes `{}` takes no body at all.

@@ -1,64 +1,59 @@
 import {z} from 'zod'
-import type {ZodOpenApiParameterObject} from 'zod-openapi'
 import type {Route} from '../route.ts'
 
-/** What the path, the query and the headers of a request may hold. */
-export const parametersOf = (route: Route): ZodOpenApiParameterObject[] => [...ofPath(route), ...ofQuery(route), ...ofHeaders(route)]
+type Shape = Record<string, z.ZodType>
 
-const ofPath = ({path, params, example}: Route): ZodOpenApiParameterObject[] =>
-  [...path.matchAll(/[:*](\w+)/g)].map(([, name = '']) => {
-    const schema = shapeOf(params)[name] ?? z.string()
-    const description = schema.description ?? KNOWN[name]
-    return {in: 'path', name, required: true, ...(description && {description}), schema, ...exampleOf(example?.params, name)}
-  })
+/** What the path, the query and the headers of a request may hold, by name. */
+export const parametersOf = (route: Route) => ({
+  path: z.object(ofPath(route)),
+  query: z.object(ofQuery(route)),
+  header: z.object(ofHeaders(route)),
+})
 
-/** Of a route whose path's schema says nothing of it: the gates have read it. */
+const ofPath = ({path, params, example}: Route): Shape =>
+  Object.fromEntries(
+    [...path.matchAll(/[:*](\w+)/g)].map(([, name = '']) => {
+      const schema = shapeOf(params)[name] ?? z.string()
+      const described = schema.description ? schema : schema.describe(KNOWN[name] ?? '')
+      return [name, withExample(described, example?.params, name)]
+    }),
+  )
+
+/** Of a route whose schema of the path says nothing of it: the gates have read it. */
 const KNOWN: Record<string, string> = {org: 'The org the bearer opens'}
 
-const ofQuery = ({query, example}: Route): ZodOpenApiParameterObject[] =>
-  Object.entries(shapeOf(query)).map(([name, schema]) => ({
-    in: 'query',
-    name,
-    required: !schema.safeParse(undefined).success,
-    ...(schema.description && {description: schema.description}),
-    schema,
-    ...exampleOf(example?.query, name),
-  }))
+const ofQuery = ({query, example}: Route): Shape =>
+  Object.fromEntries(Object.entries(shapeOf(query)).map(([name, schema]) => [name, withExample(schema, example?.query, name)]))
 
 /** Headers are known from what a route answers and refuses: whoever has a version takes a condition, whoever gives work away a wish. */
-const ofHeaders = ({answers = {}, refusals = []}: Route): ZodOpenApiParameterObject[] => {
+const ofHeaders = ({answers, refusals}: Route): Shape => {
   const types = Object.values(answers)
     .flat()
     .map(shape => ('what' in shape ? shape.type : 'application/json'))
-  return [
-    ...(refusals.includes('BAD_IF_MATCH') ? [IF_MATCH] : []),
-    ...(304 in answers ? [IF_NONE_MATCH] : []),
-    ...(202 in answers && types.includes('application/json') ? [PREFER] : []),
-    ...(204 in answers && types.includes('text/event-stream') ? [LAST_EVENT_ID] : []),
-  ]
+  return {
+    ...(refusals.includes('BAD_IF_MATCH') && {'If-Match': IF_MATCH}),
+    ...(304 in answers && {'If-None-Match': IF_NONE_MATCH}),
+    ...(202 in answers && types.includes('application/json') && {Prefer: PREFER}),
+    ...(204 in answers && types.includes('text/event-stream') && {'Last-Event-ID': LAST_EVENT_ID}),
+  }
 }
 
-const header = (name: string, description: string, example: string): ZodOpenApiParameterObject => ({
-  ...{in: 'header', name, description, example, schema: z.string().optional()},
-})
+const header = (description: string, example: string) => z.string().optional().meta({description, param: {example}})
 
-const IF_MATCH = header('If-Match', 'The version this change was made against, quoted or bare; `*` or nothing is no condition', '"7"')
-const IF_NONE_MATCH = header('If-None-Match', 'The version one has: where it still holds, 304', '"7"')
+const IF_MATCH = header('The version this change was made against, quoted or bare; `*` or nothing is no condition', '"7"')
+const IF_NONE_MATCH = header('The version one has: where it still holds, 304', '"7"')
 const PREFER = header(
-  'Prefer',
   '`wait=N` waits at most N seconds (60 at most) for the end of the work; `respond-async` does not wait. As RFC 7240 has it',
   'wait=30',
 )
-const LAST_EVENT_ID = header(
-  'Last-Event-ID',
-  'The id heard last: what has changed since is told, and 204 once the end was heard',
-  'k3Jd0aQ1mZx7RtUv',
-)
+const LAST_EVENT_ID = header('The id heard last: what has changed since is told, and 204 once the end was heard', 'k3Jd0aQ1mZx7RtUv')
 
-const shapeOf = (schema: z.ZodType | undefined): Record<string, z.ZodType> =>
-  schema instanceof z.ZodObject ? (schema.shape as Record<string, z.ZodType>) : {}
+const shapeOf = (schema: z.ZodType | undefined): Shape => (schema instanceof z.ZodObject ? (schema.shape as Shape) : {})
 
-const exampleOf = (example: object | undefined, name: string) => {
+/** A route's example is as it stands in an address; of a number the document has the number. */
+const withExample = (schema: z.ZodType, example: object | undefined, name: string) => {
   const value = example && (example as Record<string, unknown>)[name]
-  return value === undefined ? {} : {example: value}
+  if (value === undefined) return schema
+  const {type} = z.toJSONSchema(schema, {io: 'input', unrepresentable: 'any'})
+  return schema.meta({...schema.meta(), param: {example: type === 'integer' || type === 'number' ? Number(value) : value}})
 }

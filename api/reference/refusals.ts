@@ -9,7 +9,7 @@ export type Possible = {code: Code; status: number}
 /** Every refusal a route can make: those of its gates, of its body and of the whole API, and its own. */
 export const refusalsOf = (route: Route): Possible[] => {
   const given = [...ofTheApi(route), ...ofAccess(route), ...ofBody(route)].map(code => ({code, status: statusOf(code)}))
-  const own = (route.refusals ?? []).flatMap(one => (typeof one === 'string' ? bothOf(one) : one))
+  const own = route.refusals.flatMap(one => (typeof one === 'string' ? bothOf(one) : one))
   const once = new Map([...given, ...own].map(one => [`${one.status} ${one.code}`, one]))
   return [...once.values()].sort((one, other) => one.status - other.status)
 }

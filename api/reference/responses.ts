@@ -1,30 +1,43 @@
 import {STATUS_CODES} from 'node:http'
+import {z} from 'zod'
 import type {ZodOpenApiResponseObject, ZodOpenApiResponsesObject} from 'zod-openapi'
+import type {Code} from '../../shared/errors.ts'
 import type {AnswerShape, Route} from '../route.ts'
 import {refusalSchema, requestId, retryAfter, sayCodes} from './refusal-schemas.ts'
 import {refusalsOf} from './refusals.ts'
 
 /** Every status a route answers: its own answers, and one response for all refusals of a status. */
 export const responsesOf = (route: Route): ZodOpenApiResponsesObject => {
-  const answers = Object.entries(route.answers ?? {}).map(([status, shapes]) => [
-    status,
-    describeAnswer(route, Number(status), [shapes].flat()),
-  ])
-  const refused = Object.entries(Object.groupBy(refusalsOf(route), ({status}) => status)).map(([status, possible = []]) => {
-    return [status, describeRefusals(possible.map(({code}) => code))] as const
-  })
-  const responses: Record<string, ZodOpenApiResponseObject> = Object.fromEntries(refused)
-  for (const [status, answer] of answers as [string, ZodOpenApiResponseObject][]) responses[status] = join(answer, responses[status])
+  const responses: Record<string, ZodOpenApiResponseObject> = {}
+  const refused = Object.groupBy(refusalsOf(route), ({status}) => status)
+  for (const [status, possible = []] of Object.entries(refused))
+    responses[status] = describeRefusals(
+      Number(status),
+      possible.map(({code}) => code),
+    )
+  for (const [status, shapes] of Object.entries(route.answers)) {
+    const codes = refused[Number(status)]?.map(({code}) => code) ?? []
+    responses[status] = describeAnswer(route, Number(status), [shapes].flat(), codes)
+  }
   return responses as ZodOpenApiResponsesObject
 }
 
-type Codes = Parameters<typeof refusalSchema>[0]
+const shared = new Map<string, ZodOpenApiResponseObject>()
+/** More codes than these are those of one route, or of a few. */
+const mostNamed = 6
 
-const describeRefusals = (codes: Codes): ZodOpenApiResponseObject => ({
-  description: sayCodes(codes),
-  headers: {...requestId, ...(codes.some(code => waits.has(code)) && retryAfter)},
-  content: {'application/json': {schema: refusalSchema(codes)}},
-})
+/** What is refused alike in many places stands in the document once, under a name that says all of it. */
+const describeRefusals = (status: number, codes: Code[]): ZodOpenApiResponseObject => {
+  const name = `${status}.${codes.join('.')}`
+  const response = shared.get(name) ?? {
+    description: sayCodes(codes),
+    headers: {...requestId, ...(codes.some(code => waits.has(code)) && retryAfter)},
+    content: {'application/json': {schema: refusalSchema(codes)}},
+    ...(codes.length <= mostNamed && {id: name}),
+  }
+  shared.set(name, response)
+  return response
+}
 
 /** Codes that say how long to wait, some of them not always. */
 const waits = new Set<string>([
@@ -39,20 +52,34 @@ const waits = new Set<string>([
   ],
 ])
 
-const describeAnswer = ({example, refusals}: Route, status: number, shapes: readonly AnswerShape[]): ZodOpenApiResponseObject => {
-  const isFirst = status === 200 || status === 201
-  const content = shapes.flatMap(shape => {
-    if (!('what' in shape))
-      return [['application/json', {schema: shape, ...(isFirst && example?.answer !== undefined && {example: example.answer})}]]
-    if (shape.type === null) return []
-    return [[shape.type, shape.schema ? {schema: shape.schema} : {schema: {type: 'string'}}]]
-  })
-  const says = shapes.flatMap(shape => ('what' in shape ? [shape.what] : shape.description ? [shape.description] : []))
+const describeAnswer = (
+  {example, refusals}: Route,
+  status: number,
+  shapes: readonly AnswerShape[],
+  refused: readonly Code[],
+): ZodOpenApiResponseObject => {
+  const given = status === 200 || status === 201 ? example?.answer : undefined
+  const told = shapes.map(shape => ('what' in shape ? shape : {type: 'application/json', what: shape.description ?? '', schema: shape}))
+  const says = told.map(({what}) => what).filter(Boolean)
+  const content = Object.fromEntries(
+    told.flatMap(({type, schema}) =>
+      type === null ? [] : [[type, {schema: schema ?? text, ...(schema && given !== undefined && {example: given})}]],
+    ),
+  )
   return {
-    description: says.join('; ') || (OWN[status] ?? STATUS_CODES[status]!),
-    headers: {...requestId, ...headersOf(status, refusals?.includes('BAD_IF_MATCH') === true)},
-    ...(content.length > 0 && {content: Object.fromEntries(content)}),
+    description: [says.join('; ') || (OWN[status] ?? STATUS_CODES[status]!), sayCodes(refused)].filter(Boolean).join('\n\n'),
+    headers: {...requestId, ...headersOf(status, refusals.includes('BAD_IF_MATCH'))},
+    ...((told.some(({type}) => type !== null) || refused.length > 0) && {content: withRefusals(content, refused)}),
   }
+}
+
+/** A status that is refused in the envelope, and by some in another form too. */
+const withRefusals = (content: Record<string, {schema: z.ZodType | object}>, refused: readonly Code[]) => {
+  if (refused.length === 0) return content
+  const ours = content['application/json']?.schema
+  const envelope = refusalSchema(refused)
+  const schema = ours instanceof z.ZodType ? z.union([ours, z.unknown().meta({override: envelope})]) : envelope
+  return {...content, 'application/json': {schema}}
 }
 
 const OWN: Record<number, string> = {200: 'Done', 201: 'Made', 202: 'Given to a worker: `Location` is where it is looked for'}
@@ -63,20 +90,3 @@ const headersOf = (status: number, hasVersion: boolean) => ({
   ...([202, 302, 303].includes(status) && {Location: {description: status === 202 ? 'Where the job is read' : 'Where to', schema: text}}),
   ...(status < 300 && hasVersion && {ETag: {description: 'The version, where the request had a condition', schema: text, example: '"8"'}}),
 })
-
-/** A status that is refused in the envelope, and by some in another form too. */
-const join = (answer: ZodOpenApiResponseObject, refused: ZodOpenApiResponseObject | undefined): ZodOpenApiResponseObject => {
-  if (!refused) return answer
-  const [ours, theirs] = [answer.content ?? {}, refused.content ?? {}]
-  const both = Object.fromEntries(
-    Object.entries({...theirs, ...ours}).map(([type, media]) => {
-      const other = theirs[type as keyof typeof theirs]
-      return [type, media !== other && other ? {schema: {anyOf: [media!.schema, other.schema]}} : media]
-    }),
-  )
-  return {
-    description: `${answer.description}\n\n${refused.description}`,
-    headers: {...refused.headers, ...answer.headers},
-    content: both,
-  } as ZodOpenApiResponseObject
-}

@@ -11,6 +11,7 @@ export default [
     description:
       'From our own rows: the payment provider is not asked. Plan, credits, usage, what can be bought, and what was told of late.',
     answers: {200: BillingSummary},
+    refusals: [],
     handle: ({db, payment, caller: {org}}) => readSummary({db, payment}, org),
   }),
 ]

@@ -18,6 +18,7 @@ export default [
     access: {role: 'admin'},
     summary: 'Read when AI credits are bought by themselves',
     answers: {200: Topup},
+    refusals: [],
     example: {answer: topup},
     handle: ({db, caller: {org}}) => describeTopup(db, org),
   }),

@@ -14,19 +14,19 @@ const OfModule = z.object({
   id: z.string().describe('The connection (`con_`)'),
   module: z.string().describe("The module's API name"),
 })
-const ofRecords = Answer({records: z.array(CrmRecord)})
+const ofRecords = Answer({records: z.array(CrmRecord).describe('What was found')})
 const OfRecord = OfModule.extend({recordId: z.string().describe("The record's id at the CRM")})
 const list = (what: string) =>
   z
     .string()
     .default('')
-    .describe(what)
     .transform(text =>
       text
         .split(',')
         .map(name => name.trim())
         .filter(Boolean),
     )
+    .describe(what)
 
 /** What the API asks the CRM itself: reads that are its own answer. They end when the caller goes. */
 export default [

@@ -6,9 +6,9 @@ import {RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
 import {tallyRows} from '../../shared/runs/tally.ts'
 import {RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
 import {Cursor, limitOf} from '../page.ts'
+import {OfImportRun as OfRun} from '../params.ts'
 import {type Input, route} from '../route.ts'
 
-const OfRun = z.object({org: z.string(), id: z.string(), run: z.string()})
 const path = '/orgs/:org/imports/:id/runs/:run/rows'
 const ofRecords = [
   ...['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'SOURCE_NOT_FOUND', 'NO_FILE', 'FILE_GONE'],
@@ -18,8 +18,7 @@ const Source = RowsFilter.shape.source
 
 type Asked = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
 
-const findOwn = ({db, caller: {org}, params: {id, run}}: Asked) =>
-  findImportRun(db, {org, importId: id, runId: run})
+const findOwn = ({db, caller: {org}, params: {id, run}}: Asked) => findImportRun(db, {org, importId: id, runId: run})
 
 /** The rows of a run's files, by what became of each. */
 export default [

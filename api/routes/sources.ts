@@ -58,7 +58,7 @@ export default [
     path: '/orgs/:org/imports/:id/sources',
     access: {role: 'operator'},
     summary: 'Send a file to an import',
-    description: `The body is the file itself, CSV or XLSX, of any media type but \`application/json\`. It is read to its end: the answer says what was seen in each
+    description: `The body is the file itself, CSV or XLSX, under any media type but \`application/json\`. It is read to its end: the answer says what was seen in each
 column, and what a person should decide.
 
 A body of \`application/json\`, \`{"fromSource": "src_…", "sheet": "…", "label": "…"}\`, reads another sheet of a workbook that is here already.
@@ -78,6 +78,11 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
       ...ofReading,
     ],
     example: {query: {name: 'accounts.csv', reader: '{"delimiter":","}'}, answer: {source}},
+    sends: [
+      {type: 'text/csv', what: 'A file of CSV'},
+      {type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', what: 'a workbook'},
+      {type: 'application/json', what: 'or another sheet of a workbook that is here', schema: Again},
+    ],
     params: OfImport,
     query: z.object({
       name: Name.optional().describe('What the file is called: `file.csv` where it is left out'),

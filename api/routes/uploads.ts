@@ -98,6 +98,7 @@ whole or not at all. A part that is kept already may be sent again: the answer t
 \`Content-Digest: sha-256=:…:\` it is kept only if its bytes have that digest.`,
     answers: {200: UploadAnswer},
     refusals: [...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_OFFSET', 'BODY_TOO_LARGE', 'DIGEST_MISMATCH'] as const)],
+    sends: {type: 'application/octet-stream', what: 'The bytes of the part'},
     example: {params: {offset: '0'}, answer: {upload: {...example, offset: 8_388_608}}},
     params: OfPart,
     body: 'stream',

@@ -24,6 +24,7 @@ export default [
     access: {public: true},
     summary: 'Show the widget',
     answers: {200: {type: 'text/html', what: 'The page of the widget'}},
+    refusals: [],
     handle: async ({config}) => widgetPage(config, await readBuild(config, true)),
   }),
 
@@ -36,7 +37,13 @@ export default [
       build: z.string().describe('The build the page was made of. Files of another build are answered as they are now, and not to be kept'),
       file: z.string().describe('The path of the file'),
     }),
-    answers: {200: {type: 'text/javascript', what: 'A script, a style sheet or a picture'}},
+    answers: {
+      200: [
+        {type: 'text/javascript', what: 'A script'},
+        {type: 'text/css', what: 'a style sheet'},
+        {type: 'image/svg+xml', what: 'or a picture'},
+      ],
+    },
     refusals: ['NOT_FOUND'],
     async handle({config, params, request}) {
       const build = await readBuild(config, false)

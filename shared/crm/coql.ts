@@ -82,7 +82,14 @@ export const readPage = async (reach: Reach, {module, columns, signal}: Omit<Que
   const names = [module, ...columns]
   if (!names.every(name => /^[\w.]+$/.test(name))) throw new RangeError(`Not names of a module and its fields: ${names.join(', ')}`)
   const select_query = `select ${columns.join(', ')} from ${module} where ${where}`
-  const outcome = await reach({operation: 'query', method: 'POST', path: '/crm/v8/coql', json: JSON.stringify({select_query}), large: true, signal})
+  const outcome = await reach({
+    operation: 'query',
+    method: 'POST',
+    path: '/crm/v8/coql',
+    json: JSON.stringify({select_query}),
+    large: true,
+    signal,
+  })
   const rows = listOf(outcome, 'data') as CrmRecord[]
   const more = rows.length > 0 && asObject(asObject(answerOf(outcome).json)?.info)?.more_records === true
   return {rows, more, clockOffsetMs: answerOf(outcome).clockOffsetMs}

@@ -142,7 +142,16 @@ const writeRecords = async (reach: Reach, {method, module, records, sent, option
   const {signal, mayLeave} = options
   const large = records.length > mostOfSmall
   try {
-    const outcome = await reach({operation: method === 'POST' ? 'create' : 'update', method, module, json: JSON.stringify(records), large, key: WRITTEN, signal, mayLeave})
+    const outcome = await reach({
+      operation: method === 'POST' ? 'create' : 'update',
+      method,
+      module,
+      json: JSON.stringify(records),
+      large,
+      key: WRITTEN,
+      signal,
+      mayLeave,
+    })
     if ('json' in outcome) return {results: readResults(outcome, sent), clockOffsetMs: outcome.clockOffsetMs}
     const whole = errorIn(outcome)
     return {results: records.map(() => ({ok: false, sent: true, crm: whole.crm, duplicateOf: null})), clockOffsetMs: null, whole}

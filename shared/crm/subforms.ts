@@ -22,7 +22,12 @@ export const readRowIds = async (
   {field, child}: {field: string; child: string},
   options: ReadOptions = {},
 ): Promise<string[] | null> => {
-  const outcome = await reach({operation: 'read', method: 'GET', path: `${pathOf(module)}/${encodeURIComponent(id)}`, signal: options.signal})
+  const outcome = await reach({
+    operation: 'read',
+    method: 'GET',
+    path: `${pathOf(module)}/${encodeURIComponent(id)}`,
+    signal: options.signal,
+  })
   const parent = asObject(listOf(outcome, 'data')[0])
   if (!parent) return null
   if (asObject(parent.$has_more)?.[field] === true) return pageThrough(reach, child, id, options)

@@ -24,7 +24,14 @@ export const renewToken = async (
     refresh_token: refreshToken,
   })
   const body = {type: 'application/x-www-form-urlencoded', text: form.toString()} as const
-  const answer = await client.call({operation: 'token', origin: hosts.accounts, method: 'POST', path: '/oauth/v2/token', body, timeoutSeconds})
+  const answer = await client.call({
+    operation: 'token',
+    origin: hosts.accounts,
+    method: 'POST',
+    path: '/oauth/v2/token',
+    body,
+    timeoutSeconds,
+  })
   if ('lost' in answer) return {refused: 'failed', why: `The CRM's accounts host did not answer (${answer.lost})`}
   return readRenewal(answer)
 }
@@ -35,7 +42,14 @@ export const revokeToken = async (
   {hosts, refreshToken, timeoutSeconds}: {hosts: Hosts; refreshToken: string; timeoutSeconds: number},
 ): Promise<string | null> => {
   const query = {token: refreshToken}
-  const answer = await client.call({operation: 'revoke', origin: hosts.accounts, method: 'POST', path: '/oauth/v2/token/revoke', query, timeoutSeconds})
+  const answer = await client.call({
+    operation: 'revoke',
+    origin: hosts.accounts,
+    method: 'POST',
+    path: '/oauth/v2/token/revoke',
+    query,
+    timeoutSeconds,
+  })
   if ('lost' in answer) return `The CRM's accounts host did not answer (${answer.lost})`
   const {status, error} = asObject(answer.json) ?? {}
   if (answer.status < 300 && error === undefined && status !== 'failure') return null

@@ -13,7 +13,9 @@ export const readCurrentUser = async (reach: Reach, {signal}: ReadOptions = {}) 
 
 /** A number, or one written as text by older versions; nobody is 204. */
 export const countActiveUsers = async (reach: Reach, {signal}: ReadOptions = {}) => {
-  const answer = answerOf(await reach({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}))
+  const answer = answerOf(
+    await reach({operation: 'users', method: 'GET', path: '/crm/v8/users/actions/count', query: {type: 'ActiveUsers'}, signal}),
+  )
   if (answer.status === 204) return 0
   const {count} = asObject(answer.json) ?? {}
   if (!/^\d+$/.test(String(count))) throw new CrmError(silentOn(answer))

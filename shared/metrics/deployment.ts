@@ -14,7 +14,7 @@ type Tools = {db: Pool; hot: Hot; config: Pick<Config, 'STORAGE_DIR' | 'S3_BUCKE
 export type DeploymentFigures = {text(): Promise<string>}
 
 /** However many scrape, the database is asked once in so long by each process. */
-const keptMs = 5_000
+const keptMs = 10_000
 /** A scrape does not wait for a database that hangs; who reads it learns that it does. */
 const withinMs = 3_000
 
@@ -64,8 +64,8 @@ const FIGURES: Record<string, [help: string, a?: string, b?: string]> = {
   runs_stopped: ['Runs of the last hour that stopped before their file’s end, among the newest 2,000', 'reason'],
   questions_open: ['Questions nobody answered, of the newest 2,000 runs, at most 10,000'],
   rows_unsettled: ['Rows of ended runs of which nobody knows whether the CRM has them, at most 10,000'],
-  crm_days_spent: ['CRM orgs whose credits of the day are used up: one call a minute goes through'],
-  crm_day_spent_seconds: ['For how long, the longest of them'],
+  crm_allowances_spent: ['CRM orgs whose credits of the day are used up: one call a minute goes through'],
+  crm_allowance_spent_seconds: ['For how long, the longest of them'],
   crm_slots: ['Calls at once at all CRM orgs together: held, in use, wanted', 'state'],
   crm_budgets_cut: ['CRM orgs whose concurrency budget was cut because they asked to slow down'],
   connections: ['Connections to CRMs by state', 'state'],
@@ -98,7 +98,10 @@ type Gauges = Record<string, Gauge>
 
 const declare = (registry: Registry): Gauges =>
   Object.fromEntries(
-    Object.entries(FIGURES).map(([name, [help, ...labels]]) => [name, gauge({name, help, labels: labels.filter(label => label !== undefined)}, registry)]),
+    Object.entries(FIGURES).map(([name, [help, ...labels]]) => [
+      name,
+      gauge({name, help, labels: labels.filter(label => label !== undefined)}, registry),
+    ]),
   )
 
 /** Whatever is no longer so is gone; a queue without jobs says 0, so that an alert may ask for it. */
@@ -106,7 +109,8 @@ const fill = async (gauges: Gauges, tools: Tools) => {
   const since = performance.now()
   const [figures, {pending}, disk] = await Promise.all([readFigures(tools.db), readMigrationState(tools.hot), readDisk(tools)])
   for (const one of Object.values(gauges)) one.reset()
-  for (const {name: queue} of jobs) for (const state of ['waiting', 'deferred', 'active', 'failed']) gauges.queue_jobs!.set({queue, state}, 0)
+  for (const {name: queue} of jobs)
+    for (const state of ['waiting', 'deferred', 'active', 'failed']) gauges.queue_jobs!.set({queue, state}, 0)
   for (const {figure, a, b, value} of figures) {
     const [, one, other] = FIGURES[figure]!
     gauges[figure]!.set({...(one && {[one]: a}), ...(other && {[other]: b})}, value)

@@ -20,10 +20,28 @@ export const watchPools = (pools: Pools): (() => void) => {
 /** Looked at when somebody scrapes, never in between. */
 export const lookAtPools = (): void => {
   const sum = (of: (pools: Pools) => number) => [...watched].reduce((total, pools) => total + of(pools), 0)
-  connections.set({pool: 'main', state: 'busy'}, sum(({db}) => db.state().acquiredConnections))
-  connections.set({pool: 'main', state: 'idle'}, sum(({db}) => db.state().idleConnections))
-  connections.set({pool: 'hot', state: 'busy'}, sum(({hot}) => hot.totalCount - hot.idleCount))
-  connections.set({pool: 'hot', state: 'idle'}, sum(({hot}) => hot.idleCount))
-  waiters.set({pool: 'main'}, sum(({db}) => db.state().waitingClients))
-  waiters.set({pool: 'hot'}, sum(({hot}) => hot.waitingCount))
+  connections.set(
+    {pool: 'main', state: 'busy'},
+    sum(({db}) => db.state().acquiredConnections),
+  )
+  connections.set(
+    {pool: 'main', state: 'idle'},
+    sum(({db}) => db.state().idleConnections),
+  )
+  connections.set(
+    {pool: 'hot', state: 'busy'},
+    sum(({hot}) => hot.totalCount - hot.idleCount),
+  )
+  connections.set(
+    {pool: 'hot', state: 'idle'},
+    sum(({hot}) => hot.idleCount),
+  )
+  waiters.set(
+    {pool: 'main'},
+    sum(({db}) => db.state().waitingClients),
+  )
+  waiters.set(
+    {pool: 'hot'},
+    sum(({hot}) => hot.waitingCount),
+  )
 }

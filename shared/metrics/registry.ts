@@ -35,4 +35,6 @@ export const watchProcess = (): void => {
   if (isWatched) return
   isWatched = true
   collectDefaultMetrics({register: registry})
+  // Called totals and no counters: the same is told without the word.
+  for (const name of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${name}_total`)
 }

@@ -12,10 +12,10 @@ import {
   type RowStanding,
 } from '../../sql/outside-ledger.ts'
 import {renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
-import {rowsSettled} from '../metrics/rows.ts'
 import {loseParents, releaseParents} from '../../sql/replacements.ts'
 import {OUTCOMES, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
 import {type ItemResult, keepResults} from '../../sql/writes.ts'
+import {rowsSettled} from '../metrics/rows.ts'
 import {type Counts, openCounts} from './counts.ts'
 
 /** What one row of a batch came to. `mayGoOn`: for all we know the CRM is still at it. `unsent`: nothing was asked of the CRM. */

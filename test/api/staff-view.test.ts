@@ -111,16 +111,32 @@ const serve = async (t: ExecutionContext, table: Route[]) => {
   return openCalls(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
+const nothing = {summary: 'Do nothing', answers: {}, refusals: []} as const
+
 test('money and the publisher are closed to a view that may write, and to one that may not as a write', async t => {
   const paid = route({
+    ...nothing,
     method: 'post',
     path: '/orgs/:org/pay',
     access: {role: 'admin', sessionOnly: true},
     effect: 'money',
     handle: () => ({}),
   })
-  const published = route({method: 'put', path: '/orgs/:org/hand', access: {role: 'admin'}, effect: 'publisher', handle: () => ({})})
-  const unhanded = route({method: 'delete', path: '/orgs/:org/hand', access: {role: 'admin', sessionOnly: true}, handle: () => ({})})
+  const published = route({
+    ...nothing,
+    method: 'put',
+    path: '/orgs/:org/hand',
+    access: {role: 'admin'},
+    effect: 'publisher',
+    handle: () => ({}),
+  })
+  const unhanded = route({
+    ...nothing,
+    method: 'delete',
+    path: '/orgs/:org/hand',
+    access: {role: 'admin', sessionOnly: true},
+    handle: () => ({}),
+  })
   const as = await serve(t, [paid, published, unhanded])
   const {org, token} = await house.makeOrg()
   const read = as(await house.openView({org}))
@@ -186,6 +202,7 @@ test('every write in a view is one line that names who and what; reads and refus
 
 test('a write that fails in a way nobody foresaw stays in the record', async t => {
   const failing = route({
+    ...nothing,
     method: 'post',
     path: '/orgs/:org/fail',
     access: {role: 'admin'},

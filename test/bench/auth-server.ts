@@ -15,7 +15,15 @@ const Params = z.object({org: z.string()})
 const Body = z.strictObject({name: z.string().min(1).max(200), rows: z.int().min(1), fields: z.array(z.string()).max(50)})
 const answer = ({name, rows, fields}: z.output<typeof Body>) => ({name, rows, fields: fields.length})
 
-const declared = {method: 'post', params: Params, body: Body, handle: ({body}: {body: z.output<typeof Body>}) => answer(body)} as const
+const declared = {
+  summary: 'Answer a body',
+  answers: {},
+  refusals: [],
+  method: 'post',
+  params: Params,
+  body: Body,
+  handle: ({body}: {body: z.output<typeof Body>}) => answer(body),
+} as const
 const routes = [
   route({...declared, path: '/orgs/:org/bench', access: {role: 'operator'}}),
   route({...declared, path: '/public/:org/bench', access: {public: true}}),

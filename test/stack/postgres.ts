@@ -19,7 +19,7 @@ export type Cluster = {
 }
 
 /** What a throwaway cluster gives up is only its own life after a crash of the machine; concurrency is as in earnest. */
-const throwaway = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'shared_buffers=256MB', 'max_wal_size=4GB']
+export const throwaway = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'shared_buffers=256MB', 'max_wal_size=4GB']
 const readyWithinSeconds = 60
 
 /**

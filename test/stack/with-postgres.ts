@@ -4,20 +4,39 @@ import os from 'node:os'
 import {delimiter, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {openKeeper} from './keeper.ts'
-import {startPostgres} from './postgres.ts'
+import {startPostgres, throwaway} from './postgres.ts'
 
 const programs = fileURLToPath(new URL('../../node_modules/.bin', import.meta.url))
 
-/** Runs a command with `DATABASE_URL` of a throwaway cluster, or as it is when the caller named a database already. */
-const runWithPostgres = async ([command, ...args]: string[]) => {
-  if (!command) throw new Error('usage: node test/stack/with-postgres.ts <command> [arguments]')
-  if (process.env.DATABASE_URL) return run(command, args, process.env.DATABASE_URL)
-  const directory = join(os.tmpdir(), `lading-test-${process.pid}-${Date.now().toString(36)}`)
-  const cluster = await startPostgres({directory, keep: false})
+/**
+ * Runs a command with `DATABASE_URL` of a throwaway cluster, or as it is when the caller named a database already. `--in-memory`: for what makes
+ * hundreds of databases, each of nearly a thousand files; a disk takes ten times the processor time for those.
+ */
+const runWithPostgres = async ([first, ...rest]: string[]) => {
+  const inMemory = first === '--in-memory'
+  const [command, ...args] = inMemory ? rest : [first, ...rest]
+  if (!command) throw new Error('usage: node test/stack/with-postgres.ts [--in-memory] <command> [arguments]')
+  if (process.env.DATABASE_URL) return run(command, args as string[], process.env.DATABASE_URL)
+  const memory = inMemory && hasRoom(sharedMemory)
+  const directory = join(memory ? sharedMemory : os.tmpdir(), `lading-test-${process.pid}-${Date.now().toString(36)}`)
+  const cluster = await startPostgres({directory, keep: false, ...(memory && {flags: [...throwaway, 'max_wal_size=512MB']})})
   try {
     return await run(command, args, cluster.url)
   } finally {
     await cluster.stop()
+  }
+}
+
+const sharedMemory = '/dev/shm'
+const gibibyte = 1024 ** 3
+
+/** The tests' databases of a moment and their log are under a gibibyte; a container's share of memory is often 64 MB. */
+const hasRoom = (folder: string) => {
+  try {
+    const {bavail, bsize} = fs.statfsSync(folder)
+    return bavail * bsize > 3 * gibibyte && process.availableMemory() > 6 * gibibyte
+  } catch {
+    return false
   }
 }
 

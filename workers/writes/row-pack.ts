@@ -72,7 +72,7 @@ export const gatherPack = async (desk: Desk, parents: ParentItem[]): Promise<Pac
 /** Before it is read, so that what is read is what is there as it is written. Null where the parent is ours. */
 const hold = async ({db, write, connection, holdSeconds}: Desk, {at, parentId}: ParentItem): Promise<ItemResult | null> => {
   const [held] = await holdParents(db, connection.connector, {holder: {write: write.id}, parents: [parentId], seconds: holdSeconds})
-  return held!.isHeld ? null : underWay(at, held!.leftMs ?? soonMs)
+  return held!.isHeld ? null : underWay(at, Math.ceil(held!.leftMs ?? soonMs))
 }
 
 /** Null where the run has stopped. */

@@ -45,6 +45,7 @@ export const slugsOf = (names: readonly string[]): string[] => {
 const slugOf = (name: string) =>
   name
     .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
@@ -64,7 +65,7 @@ export const bundleOf = (files: Files, {registry, wanted}: {registry: boolean; w
   return {
     ...(registry && {registry: registryOf(files, below)}),
     ...(namespaces.length > 0 && {libraries: namespaces.map(namespace => libraryOf(files, namespace))}),
-    ...(templates.length > 0 && {templates: templates.map(path => jsonIn(files, path))}),
+    ...(templates.length > 0 && {templates: templates.map(path => templateIn(files, path))}),
   }
 }
 
@@ -97,6 +98,19 @@ const jsonIn = (files: Files, path: string): Json => {
       'Put it right, or take it from the server: delete it and run lading config pull',
     )
   }
+}
+
+/** It is known by its name, and so is its file: a name that was changed alone would make a second one. */
+const templateIn = (files: Files, path: string): Json => {
+  const template = jsonIn(files, path)
+  const name = String(template?.name ?? '')
+  const [slug] = slugsOf([name])
+  const names = [slug, `${slug}-${hashOf(name).slice(0, 8)}`].map(one => `templates/${one}.json`)
+  if (names.includes(path)) return template
+  throw badFile(
+    `${path} holds a template called ${name || '(nothing)'}`,
+    `Templates are known by their names: call the file ${names[0]}, or the template as before`,
+  )
 }
 
 /** What was last taken from the server or given to it: hashes by path. */

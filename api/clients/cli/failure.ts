@@ -61,7 +61,8 @@ const refusalOf = (error: ApiError): Failure => {
   const exit = status === 401 ? EXIT.signedOut : UNAVAILABLE.includes(code) ? EXIT.unreachable : EXIT.refused
   const {error: _, code: __, ...more} = typeof body === 'object' && body !== null ? body : {}
   const wait = retryAfterMs === null ? null : `Try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`
-  const next = NEXT[code] ?? wait ?? liftOf(more.lift) ?? (status >= 500 ? `Tell the operator the request's id: ${request}` : null)
+  const later = code === 'RUN_RETRIED' && typeof more.run === 'string' ? `Carry on the later one: lading retry ${more.run}` : null
+  const next = later ?? NEXT[code] ?? wait ?? liftOf(more.lift) ?? (status >= 500 ? `Tell the operator the request's id: ${request}` : null)
   return new Failure(message, {exit, code, next, detail: {status, request, ...more}})
 }
 
@@ -82,7 +83,6 @@ const NEXT: Record<string, string> = {
   NO_DISCOVERY: 'Have the CRM read first: lading discover',
   IMPORT_NOT_FOUND: 'List the imports there are: lading runs',
   RUN_NOT_FOUND: 'List the runs there are: lading runs',
-  RUN_RETRIED: 'Retry the later run instead: lading runs IMPORT lists them',
   IMPORT_RUNNING: 'Wait for the run under way with `lading watch RUN`, or stop it with `lading cancel RUN`',
   DRY_RUN: 'Of a dry run there is a plan instead: lading results RUN --plan',
   NOT_A_DRY_RUN: 'Of a run that writes there are results instead: lading results RUN',

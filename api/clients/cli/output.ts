@@ -1,5 +1,6 @@
 import {styleText} from 'node:util'
 import {type Column, layPlain, layTable} from './table.ts'
+import {moment} from './words.ts'
 
 type Style = Parameters<typeof styleText>[0]
 type Stream = NodeJS.WriteStream
@@ -39,6 +40,8 @@ export const openOutput = (json: boolean, {out, err, columns}: Streams) => {
       const [heads, ...rest] = layTable(columns, rows, width())
       return heads === undefined ? [] : [style('bold', heads), ...rest]
     },
+    /** A moment as people read it, and whole where programs may. */
+    time: (iso: string | null | undefined) => (out.isTTY ? moment(iso) : (iso ?? '-')),
     /** One of a stream: a line of JSON, or a line for people where there is one. */
     event(document: object, text?: string) {
       if (json) write(out, JSON.stringify(document))

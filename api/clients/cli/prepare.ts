@@ -7,7 +7,7 @@ import {type Kept, openKept} from './kept-imports.ts'
 import {openProgress, uploadProgress} from './progress.ts'
 import type {Cli, Session} from './session.ts'
 import {sendFile} from './upload.ts'
-import {clean, count, size} from './words.ts'
+import {clean, plural, size} from './words.ts'
 
 export type Asked = {
   files: string[]
@@ -18,6 +18,8 @@ export type Asked = {
   dryRun?: boolean
   fresh?: boolean
   resume?: boolean
+  /** Tells of each file in the stream of events. */
+  streams?: boolean
 }
 
 /** `run`: where an earlier command of the same words had begun it already. `forget`: once it is begun there is nothing to carry on. */
@@ -40,7 +42,7 @@ export const prepareImport = async (cli: Cli, session: Session, asked: Asked): P
   if (before) cli.out.note(`Carrying on with ${known.import}, which was interrupted`)
   if (before?.run) return {importId: known.import, sources: before.import.sources, run: before.run, forget: kept.forget}
   await kept.write(known)
-  const sources = await sendFiles(cli, session, {plan, known, keep: () => kept.write(known)})
+  const sources = await sendFiles(cli, session, {plan, known, streams: Boolean(asked.streams), keep: () => kept.write(known)})
   if (plan.flows)
     await putFlows(
       session,
@@ -106,11 +108,9 @@ const findBefore = async (session: Session, kept: Kept | null) => {
   }
 }
 
-const sendFiles = async (
-  cli: Cli,
-  session: Session,
-  {plan, known, keep}: {plan: Plan; known: Kept; keep(): Promise<void>},
-): Promise<Json[]> => {
+type Sent = {plan: Plan; known: Kept; streams: boolean; keep(): Promise<void>}
+
+const sendFiles = async (cli: Cli, session: Session, {plan, known, streams, keep}: Sent): Promise<Json[]> => {
   const sources: Json[] = []
   for (const [at, file] of plan.files.entries()) {
     const before = known.files[at]
@@ -128,7 +128,13 @@ const sendFiles = async (
     sources.push(source)
     known.files[at] = {source: source.id}
     await keep()
-    cli.out.note(`${clean(file.name)}: ${size(file.bytes)}, ${count(source.rows)} rows`)
+    if (streams)
+      cli.out.event({
+        event: 'source',
+        import: known.import,
+        source: {id: source.id, name: source.name, bytes: source.bytes, rows: source.rows},
+      })
+    cli.out.note(`${clean(file.name)}: ${size(file.bytes)}, ${plural(source.rows, 'row')}`)
   }
   return sources
 }

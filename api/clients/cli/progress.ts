@@ -33,7 +33,7 @@ const sayEveryMs = 5_000
 
 /** On a terminal one line that is drawn again and again; elsewhere a line now and then, and the last one. */
 export const openProgress = ({isLive, json, err, width}: Output) => {
-  let said = 0
+  let said = isLive ? 0 : Date.now()
   let drawn = false
   const clear = () => {
     if (drawn) err.write('\r\x1b[K')

@@ -32,7 +32,10 @@ export const watchRun = async ({session, out, path, signal, patienceMs = usualPa
           silent = -1
           lastId = id ?? lastId
           if (event === 'end') return data.run
-          if (event === 'state') pause = tellState(out, data, pause)
+          if (event === 'state') {
+            progress.clear()
+            pause = tellState(out, data, pause)
+          }
           if (event === 'progress') {
             out.event({event: 'progress', ...data})
             progress.show(runProgress(data.progress, data.counts))

@@ -22,12 +22,13 @@ export const duration = (seconds: number) => {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
 }
 
-/** `2026-11-20 18:04` by this machine's clock; a dash for never. */
-export const moment = (iso: string | null | undefined) => {
+/** `11-20 18:04` by this machine's clock, with the year where it is another; a dash for never. */
+export const moment = (iso: string | null | undefined, now = new Date()) => {
   if (!iso) return '-'
   const at = new Date(iso)
   const two = (part: number) => String(part).padStart(2, '0')
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
+  const year = at.getFullYear() === now.getFullYear() ? '' : `${at.getFullYear()}-`
+  return `${year}${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`
 }
 
 /**

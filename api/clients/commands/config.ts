@@ -155,8 +155,8 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   if (Object.keys(bundle).length === 0 && !(prune && removed.length)) return sayNothing(cli.out, removed)
   const {body} = await session.client.call('POST', session.path('config/bundle'), {body: bundle, headers: {'if-match': origin.etag}})
   for (const warning of body.warnings) cli.out.warn(clean(warning))
-  if (prune) await pruneAll(session, removed, there.configuration)
-  const version = await settle(session, {directory, origin, here, pushed: changed})
+  const told = prune ? await pruneAll(session, removed, there, body.registryVersion) : body.registryVersion
+  const version = await settle(session, {directory, origin, here, pushed: changed, told})
   cli.out.answer({pushed: changed, removed: prune ? removed : [], warnings: body.warnings, version}, [
     `${plural(changed.length, 'file')} pushed; the configuration is at version ${version}`,
     ...changed.map(
@@ -182,36 +182,47 @@ const sayNothing = (out: Output, removed: string[]) => {
   ])
 }
 
-const pruneAll = async ({client, path}: Session, removed: string[], {templates, libraries}: Configuration) => {
-  const gone = new Set(removed)
-  const files = filesOf({registry: {settings: {}, writing: {}, modules: [], fields: {}}, libraries: [], templates})
-  const names = templates
-    .filter(template => [...files].some(([file, text]) => gone.has(file) && JSON.parse(text).name === template.name))
-    .map(({name}) => name)
+/** Deletes what was deleted here; answers the version that made, as far as nobody else wrote meanwhile. */
+const pruneAll = async (
+  {client, path}: Session,
+  removed: string[],
+  {files, configuration: {libraries}}: There,
+  told: number | undefined,
+): Promise<number | undefined> => {
+  const names = removed.filter(file => file.startsWith('templates/')).map(file => JSON.parse(files.get(file) ?? '{}').name)
   for await (const {id, name, shared} of readPages(client, path('templates'), 'templates', {limit: 200}))
     if (shared && names.includes(name)) await client.delete(path(`templates/${id}`))
-  for (const {namespace} of libraries)
-    if (gone.has(`libraries/${namespace}/manifest.json`) && gone.has(`libraries/${namespace}/source.js`))
-      await client.delete(path(`libraries/${encodeURIComponent(namespace)}`))
+  let version = told
+  for (const {namespace} of libraries) {
+    if (!['manifest.json', 'source.js'].every(file => removed.includes(`libraries/${namespace}/${file}`))) continue
+    const condition = version === undefined ? undefined : {'if-match': `"${version}"`}
+    version = (await client.delete(path(`libraries/${encodeURIComponent(namespace)}`), condition)).registryVersion
+  }
+  return version
 }
 
-type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]}
+type Settling = {directory: string; origin: Origin; here: Files; pushed: string[]; told: number | undefined}
 
-/** What is there by now is what the next push is made against, unless somebody else wrote meanwhile: then a pull comes first. */
-const settle = async (session: Session, {directory, origin, here, pushed}: Settling): Promise<number> => {
-  const now = await readThere(session)
+/**
+ * Takes the files of what was pushed as the server lays them out, with what it filled in. The next push is made against what is there by
+ * now, unless somebody else wrote meanwhile: then a pull comes first.
+ */
+const settle = async (session: Session, {directory, origin, here, pushed, told}: Settling): Promise<number> => {
+  const {files: now, version, etag} = await readThere(session)
   const base = {...origin.files}
+  const isAlone = told === version
+  const take: string[] = []
   for (const path of pushed) {
-    const text = now.files.get(path)
-    if (text === here.get(path)) {
-      if (text === undefined) delete base[path]
-      else base[path] = hashOf(text)
-    }
+    const text = now.get(path)
+    // What the server left alone is there as it was before.
+    if (text === undefined ? here.has(path) : hashOf(text) === base[path] && text !== here.get(path)) continue
+    if (text === undefined) delete base[path]
+    else if (isAlone || text === here.get(path)) base[path] = hashOf(text)
+    if (isAlone && text !== undefined && text !== here.get(path)) take.push(path)
   }
-  const {take, drop, conflicts} = mergeFiles({base, here, there: now.files})
-  const isAlone = take.length + drop.length + conflicts.length === 0
-  await writeOrigin(directory, {...origin, files: base, ...(isAlone && {version: now.version, etag: now.etag})})
-  return isAlone ? now.version : origin.version
+  await writeFiles(directory, now, {take, drop: []})
+  await writeOrigin(directory, {...origin, files: base, ...(isAlone && {version, etag})})
+  return isAlone ? version : origin.version
 }
 
 const CONFIG_ABOUT = `What the org says about its imports, as files that are good in a repository: settings, modules, annotations of fields,

@@ -3,7 +3,7 @@ import {findConnection} from '../cli/find.ts'
 import {waitForJob} from '../cli/job.ts'
 import {chooseConnection} from '../cli/prepare.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean, count, moment, plural} from '../cli/words.ts'
+import {clean, count, plural} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -56,6 +56,8 @@ const describe = ({out}: Cli, {modules, diff, seenAt}: Json): string[] => {
   )
   return [
     ...out.table([{head: 'MODULE', keep: true}, {head: 'LABEL'}, {head: 'FIELDS', right: true}, {head: 'KIND'}], rows),
-    ...(out.isTerminal ? ['', `Read ${moment(seenAt)}. ${clean(changed.join(', ') || 'Nothing has changed since the time before')}.`] : []),
+    ...(out.isTerminal
+      ? ['', `Read ${out.time(seenAt)}. ${clean(changed.join(', ') || 'Nothing has changed since the time before')}.`]
+      : []),
   ]
 }

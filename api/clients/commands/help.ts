@@ -61,7 +61,7 @@ const VARIABLES = [
 const JSON_HELP = [
   'With --json the standard output holds one JSON document, as the API answers it: lading runs --json | jq .imports',
   'Where a command goes on it holds a document per line. `logs`: an entry of the log each. `import`, `run`, `retry` and `watch` with --watch:',
-  '{"event": "run" | "state" | "progress" | "end", ...}; the last is end, with the run and what the command exits with.',
+  '{"event": "source" | "run" | "state" | "progress" | "end", ...}; the last is end, with the run and what the command exits with.',
   'An error is one line of JSON on the standard error: {"error", "code", "exit", "next", ...}. The code is of the API, or one of',
   'USAGE, FILE, NOT_SIGNED_IN, UNREACHABLE, INTERRUPTED, DIFFERENT, DOES_NOT_FIT, FAILED.',
   'Where the output is no terminal, tables are lines of cells between tabs, whole, and progress is a line every five seconds.',

@@ -27,7 +27,7 @@ export default (cli: Cli, program: Command) => {
     .addHelpText('after', IMPORT_HELP)
     .action(async (files: string[], options: Options) => {
       const session = await cli.open()
-      const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files})
+      const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files, streams: isWatched(options)})
       const {declaredRows, dryRun = false, rows} = options
       const run = begun ?? (await startRun(session, importId, {dryRun, ...(declaredRows && {declaredRows}), ...(rows && {rows})}))
       await forget()
@@ -54,7 +54,7 @@ Files are sent in parts. When that is interrupted, the same command goes on wher
 With --watch it ends with what became of the rows: 0 all written, 2 some not, 3 stopped.
 --fail-on refused counts rows that were refused, failed or never answered; skipped also those
 passed over or waiting for a decision; never counts none, and only a stop is not 0.
-With --watch --json every line is an event: run, state, progress, and end with the exit code.
+With --watch --json every line is an event: source, run, state, progress, end with the exit code.
 
 Examples:
   lading import leads.csv --template "Leads of the month" --watch

@@ -5,7 +5,7 @@ import {badFile, usage} from '../cli/failure.ts'
 import {readJsonFile} from '../cli/inputs.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean, count, moment} from '../cli/words.ts'
+import {clean, count} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -62,7 +62,7 @@ const list = async ({out, open}: Cli) => {
     `v${one.versionNumber}`,
     count(one.manifest.functions.length),
     one.managedBy === 'sdk' ? 'repository' : 'people',
-    moment(one.updatedAt),
+    out.time(one.updatedAt),
   ])
   const heads = [
     {head: 'NAME', keep: true},
@@ -83,14 +83,18 @@ const show = async ({out, open}: Cli, namespace: string, source: boolean) => {
   const {library} = await client.get(at)
   if (source) return void out.out.write(library.source)
   const versions = await Array.fromAsync(readPages(client, `${at}/versions`, 'versions'))
-  const functions = library.manifest.functions.map(({name, parameters, description}: Json) =>
-    clean(`  ${name}(${parameters.map((one: Json) => `${one.name}${one.optional ? '?' : ''}`).join(', ')})  ${description}`),
+  const functions = library.manifest.functions.map(
+    ({name, parameters, description}: Json) =>
+      `  ${clean(`${name}(${parameters.map((one: Json) => `${one.name}${one.optional ? '?' : ''}`).join(', ')}): ${description}`)}`,
   )
   out.answer({library, versions}, [
     `${out.style('bold', library.namespace)}  ${library.version} (v${library.versionNumber})  ${clean(library.manifest.description)}`,
     ...functions,
     'Versions:',
-    ...versions.map(({versionNumber, createdAt, version}: Json) => `  v${versionNumber}  ${version ?? ''}  ${moment(createdAt)}`),
+    ...versions.map(
+      ({versionNumber, publishedAt, publishedBy, version}: Json) =>
+        `  v${versionNumber}  ${version ?? ''}  ${out.time(publishedAt)}  ${clean(publishedBy)}`,
+    ),
   ])
 }
 

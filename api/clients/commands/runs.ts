@@ -3,7 +3,7 @@ import {describeEnding} from '../cli/ending.ts'
 import {limitUsual, wholeNumber} from '../cli/options.ts'
 import {runProgress, sumCounts} from '../cli/progress.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import {clean, count, moment} from '../cli/words.ts'
+import {clean, count} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 const mostAtOnce = 5
@@ -40,7 +40,7 @@ const listImports = async ({out}: Cli, {client, path}: Session, limit: number) =
   const rows = imports.map((one: Json, at: number) => [
     one.id,
     one.name,
-    moment(one.createdAt),
+    out.time(one.createdAt),
     stateOf(runs[at]) ?? one.state,
     countsOf(runs[at]),
   ])
@@ -52,7 +52,7 @@ const listImports = async ({out}: Cli, {client, path}: Session, limit: number) =
 
 const listRuns = async ({out}: Cli, {client, path}: Session, {id, limit}: {id: string; limit: number}) => {
   const {runs} = await client.get(path(`imports/${encodeURIComponent(id)}/runs`), {limit})
-  const rows = runs.map((run: Json) => [run.id, kindOf(run), moment(run.startedAt ?? run.authorisedAt), stateOf(run), countsOf(run)])
+  const rows = runs.map((run: Json) => [run.id, kindOf(run), out.time(run.startedAt ?? run.authorisedAt), stateOf(run), countsOf(run)])
   const heads = [{head: 'RUN', keep: true}, {head: 'KIND'}, {head: 'BEGUN'}, {head: 'STATE'}, {head: 'ROWS'}]
   out.answer({runs}, () => (rows.length ? out.table(heads, rows) : `No run of it yet. Begin one with: lading run ${clean(id)}`))
 }

@@ -3,7 +3,7 @@ import {usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Cli, Session} from '../cli/session.ts'
-import {clean, moment} from '../cli/words.ts'
+import {clean} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -82,7 +82,7 @@ const show = async ({out, open}: Cli, given: string) => {
     `  runs     ${clean(templateName)}, at ${schedule.cron} (${schedule.timezone})`,
     `  from     ${clean(JSON.stringify(schedule.source))}`,
     ...schedule.next.slice(0, 3).map(({local}: Json, n: number) => `  ${n === 0 ? 'next ' : '     '}    ${local}`),
-    `  last     ${last ? `${moment(last.dueAt)}: ${last.outcome ?? last.state}${last.runId ? ` (${last.runId})` : ''}` : 'never'}`,
+    `  last     ${last ? `${out.time(last.dueAt)}: ${last.outcome ?? last.state}${last.runId ? ` (${last.runId})` : ''}` : 'never'}`,
   ])
 }
 
@@ -90,7 +90,7 @@ const firings = async ({out, open}: Cli, given: string, limit: number) => {
   const session = await open()
   const {at} = await find(session, given)
   const {firings: found} = await session.client.get(`${at}/firings`, {limit})
-  const rows = found.map((one: Json) => [moment(one.dueAt), one.by, one.state, one.outcome ?? '', reasonOf(one.reason), one.runId ?? ''])
+  const rows = found.map((one: Json) => [out.time(one.dueAt), one.by, one.state, one.outcome ?? '', reasonOf(one.reason), one.runId ?? ''])
   out.answer({firings: found}, () => (rows.length ? out.table(heads.firings, rows) : 'It has not fired yet'))
 }
 

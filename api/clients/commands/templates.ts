@@ -6,7 +6,7 @@ import {findConnection, findTemplate} from '../cli/find.ts'
 import {readJsonFile} from '../cli/inputs.ts'
 import type {Cli} from '../cli/session.ts'
 import {formatJson} from '../cli/stable-json.ts'
-import {clean, moment, plural} from '../cli/words.ts'
+import {clean, plural} from '../cli/words.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -70,7 +70,7 @@ const list = async ({out, open}: Cli) => {
     version,
     shared ? 'shared' : 'own',
     createdBy ?? '',
-    moment(updatedAt),
+    out.time(updatedAt),
   ])
   const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'VERSION', right: true}, {head: 'WHOSE'}, {head: 'BY'}, {head: 'CHANGED'}]
   out.answer({templates}, () =>
@@ -109,7 +109,7 @@ const check = async ({out, open}: Cli, named: string, connection: string | undef
   ])
   const heads = [{head: 'WHAT'}, {head: 'KIND'}, {head: 'MODULE'}, {head: 'FIELD'}, {head: 'MESSAGE'}]
   out.answer(checked, () =>
-    rows.length ? out.table(heads, rows) : `${clean(template.name)} fits what the CRM has (read ${moment(checked.discovery.createdAt)})`,
+    rows.length ? out.table(heads, rows) : `${clean(template.name)} fits what the CRM has (read ${out.time(checked.discovery.createdAt)})`,
   )
   const stopping = checked.problems.filter(({stops}: Json) => stops).length
   if (stopping > 0)

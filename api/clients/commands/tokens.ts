@@ -1,7 +1,7 @@
 import {type Command, InvalidArgumentError} from 'commander'
 import {usage} from '../cli/failure.ts'
 import type {Cli} from '../cli/session.ts'
-import {clean, moment} from '../cli/words.ts'
+import {clean} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -45,7 +45,14 @@ const stateOf = ({revokedAt, expiresAt}: Json) =>
 const list = async ({out, open}: Cli) => {
   const {client, path} = await open()
   const {tokens} = await client.get(path('tokens'))
-  const rows = tokens.map((one: Json) => [one.id, one.name, `${one.prefix}…`, stateOf(one), moment(one.lastUsedAt), moment(one.expiresAt)])
+  const rows = tokens.map((one: Json) => [
+    one.id,
+    one.name,
+    `${one.prefix}…`,
+    stateOf(one),
+    out.time(one.lastUsedAt),
+    out.time(one.expiresAt),
+  ])
   const heads = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'BEGINS'}, {head: 'STATE'}, {head: 'USED'}, {head: 'EXPIRES'}]
   out.answer({tokens}, () => (rows.length ? out.table(heads, rows) : 'There are no tokens. Make one: lading tokens create NAME'))
 }

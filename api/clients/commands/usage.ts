@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 import type {Cli} from '../cli/session.ts'
-import {count, moment} from '../cli/words.ts'
+import {count} from '../cli/words.ts'
 import type {Json} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -21,7 +21,7 @@ export default (cli: Cli, program: Command) => {
       const rows = [row('rows', usage.rows), row('modules', usage.modules), row('schedules', usage.schedules)]
       const heads = [{head: 'WHAT'}, {head: 'USED', right: true}, {head: 'RESERVED', right: true}, {head: 'OF', right: true}]
       cli.out.answer(me, () => [
-        `${plan.name}, ${status}; ${moment(period.start)} to ${moment(period.end)}`,
+        `${plan.name}, ${status}; ${cli.out.time(period.start)} to ${cli.out.time(period.end)}`,
         ...cli.out.table(heads, rows),
         `AI credits left: ${credits.available}`,
       ])

@@ -33,8 +33,13 @@ export const App = () => {
 const Here = () => {
   const {path} = place.value
   const found = findPage(path)
-  const {data: Shown, error, again} = useLoad<ComponentType<PageProps> | null>(async () => (found ? found.load() : null), [found?.pattern])
+  const {data, error, again} = useLoad<{pattern: string; Shown: ComponentType<PageProps>} | null>(
+    async () => found && {pattern: found.pattern, Shown: await found.load()},
+    [found?.pattern],
+  )
   if (error) return html`<${Problem} error=${error} again=${again} title="This page could not be loaded" />`
   if (!found) return html`<${Notice} kind="warning" title="There is no such page"><a href="#/">Go to the imports</a><//>`
-  return Shown ? html`<${Shown} key=${found.pattern} params=${found.params} />` : html`<p class="loading" role="status">Loading …</p>`
+  // What was loaded last is the page that was left, until this one is there.
+  if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">Loading …</p>`
+  return html`<${data.Shown} key=${found.pattern} params=${found.params} />`
 }

@@ -9,6 +9,7 @@ import {Tabs} from './ui/tabs.ts'
 
 const sections = [
   {key: 'imports', label: 'Imports'},
+  {key: 'runs', label: 'Runs'},
   {key: 'templates', label: 'Templates'},
   {key: 'connections', label: 'Connections'},
   {key: 'settings', label: 'Settings'},

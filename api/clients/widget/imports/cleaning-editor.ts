@@ -10,6 +10,7 @@ import {Pill} from '../ui/pill.ts'
 import {kindOf, makeStep, moved, newDraft, type StepDraft, sayStep, stepKinds} from './cleaning.ts'
 import {StepFields} from './cleaning-fields.ts'
 import type {CleaningStep, Source} from './import.ts'
+import {useLostFocus} from './lost-focus.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
@@ -21,6 +22,7 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
     say(said)
   })
   const steps = source.cleaning
+  useLostFocus(steps.length)
   const struck = source.struck?.count ?? 0
   return html`
     <section class="sheet" aria-label=${`Cleaning of ${source.label}`}>

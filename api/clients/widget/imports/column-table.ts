@@ -77,7 +77,7 @@ const Name = ({column, source, decide}: {column: SourceColumn; source: Source; d
   return html`
     <span class="column-name">
       ${column.name}
-      ${choice && html`<span class="decided">${sayChoice(choice)} <${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Decide ${column.name} again`}>Decide again<//></span>`}
+      ${choice && html`<span class="decided">${sayChoice(choice)} <${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Decide again: ${column.name}`}>Decide again<//></span>`}
       ${told.map(({message, fix}) => html`<span class="decided wrong">${message}. ${fix}.</span>`)}
     </span>
   `

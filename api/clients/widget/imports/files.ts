@@ -5,6 +5,7 @@ import {Notice, say} from '../ui/notice.ts'
 import {DropZone} from './drop-zone.ts'
 import {ImportFrame, NextStep} from './frame.ts'
 import type {Known} from './known.ts'
+import {useLostFocus} from './lost-focus.ts'
 import {addFile} from './sending.ts'
 import {Sendings} from './sendings.ts'
 import {Slots} from './slots.ts'
@@ -22,6 +23,7 @@ export const Files = ({params: {id}}: PageProps) => html`
 
 const FilesOf = ({known}: {known: Known}) => {
   const {import: found, again} = known
+  useLostFocus(found.sources.length)
   const [unfit, setUnfit] = useState<{name: string; issues: Issue[]} | null>(null)
   const onTaken = ({source, filled}: Taken) => {
     setUnfit(filled && filled.issues.length > 0 ? {name: source.name, issues: filled.issues} : null)

@@ -24,6 +24,7 @@ export type Source = {
   name: string
   label: string
   bytes: number
+  sha256: string
   rows: number
   cleaning: CleaningStep[]
   choices: Record<string, Choice>

@@ -30,7 +30,7 @@ const OneSending = ({one}: {one: Sending}) => {
       <div class="row">
         <strong class="grow">${file.name}</strong>
         ${state === 'sending' && canPause && html`<${Button} onClick=${() => pauseSending(key)} label=${`Pause ${file.name}`}>Pause<//>`}
-        ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`Go on with ${file.name}`}>${state === 'failed' ? 'Try again' : 'Go on'}<//>`}
+        ${(state === 'paused' || state === 'failed') && html`<${Button} kind="main" isBusy=${resume.isBusy} onClick=${() => resume.run()} label=${`${state === 'failed' ? 'Try again' : 'Go on'}: ${file.name}`}>${state === 'failed' ? 'Try again' : 'Go on'}<//>`}
         ${state !== 'reading' && html`<${Button} onClick=${() => cancel.run()} label=${`Cancel ${file.name}`}>Cancel<//>`}
       </div>
       <${Progress} label=${`${file.name}, sent`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />

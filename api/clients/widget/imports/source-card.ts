@@ -63,9 +63,10 @@ const OtherSheets = ({found, source, again}: Props) => {
     await again()
     say(`Sheet ${sheet} was added`)
   })
-  const here = found.sources.flatMap(({name, reader}) => (name === source.name && reader.format === 'xlsx' ? [reader.sheet] : []))
+  const here = found.sources.flatMap(({sha256, reader}) => (sha256 === source.sha256 && reader.format === 'xlsx' ? [reader.sheet] : []))
   const others = sheetsOf(source.sniffed).filter(({name}) => !here.includes(name))
-  if (others.length === 0) return null
+  const isFirst = found.sources.find(({sha256}) => sha256 === source.sha256)?.id === source.id
+  if (others.length === 0 || !isFirst) return null
   return html`
     <div class="row other-sheets">
       <span class="quiet">Other sheets of the workbook:</span>

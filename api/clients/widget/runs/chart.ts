@@ -1,5 +1,5 @@
-import uPlot from 'uplot'
 import {useEffect, useRef} from 'preact/hooks'
+import uPlot from 'uplot'
 import {html} from '../html.ts'
 import {theme} from '../state/theme.ts'
 import {chartParts, type Sample, stack} from './rate.ts'
@@ -24,7 +24,7 @@ export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
     }
     draw()
     const isDark = matchMedia('(prefers-color-scheme: dark)')
-    const watched = new ResizeObserver(() => chart.current?.setSize({width: frame.current!.clientWidth, height}))
+    const watched = new ResizeObserver(() => frame.current && chart.current?.setSize({width: frame.current.clientWidth, height}))
     watched.observe(frame.current!)
     isDark.addEventListener('change', draw)
     return () => {
@@ -50,18 +50,25 @@ export const OutcomeChart = ({samples}: {samples: Sample[]}) => {
 const openChart = (frame: HTMLElement, legend: HTMLElement, samples: Sample[]): uPlot => {
   const colours = [...legend.children].map(item => getComputedStyle(item).borderInlineStartColor)
   const {color: text, borderTopColor: edge} = getComputedStyle(frame)
-  const axis = {stroke: text, grid: {stroke: edge, width: 1}, ticks: {stroke: edge, width: 1}}
+  const axis = {font: '12px system-ui', stroke: text, grid: {stroke: edge, width: 1}, ticks: {stroke: edge, width: 1}}
   const options: uPlot.Options = {
     width: frame.clientWidth,
     height,
     cursor: {show: false},
     legend: {show: false},
     scales: {x: {time: true}, y: {range: (_, __, most) => [0, Math.max(most, 1)]}},
-    axes: [axis, {...axis, size: 56, values: (_, ticks) => ticks.map(tick => (Number.isInteger(tick) ? tick.toLocaleString() : ''))}],
+    axes: [
+      {...axis, space: 90, incrs: tickSeconds, values: (_, ticks) => ticks.map(sayTime)},
+      {...axis, size: 56, values: (_, ticks) => ticks.map(tick => (Number.isInteger(tick) ? tick.toLocaleString() : ''))},
+    ],
     series: [{}, ...colours.toReversed().map(colour => ({stroke: colour, fill: colour, width: 1, points: {show: false}}))],
   }
   return new uPlot(options, dataOf(samples), frame)
 }
+
+const tickSeconds = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400]
+const clock = new Intl.DateTimeFormat(undefined, {timeStyle: 'medium'})
+const sayTime = (seconds: number) => clock.format(seconds * 1000)
 
 const dataOf = (samples: Sample[]): uPlot.AlignedData => {
   const [times = [], ...parts] = stack(samples)

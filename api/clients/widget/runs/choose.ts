@@ -17,5 +17,5 @@ export const chooseRun = (known: Known, {dryRun}: {dryRun: boolean}): string | n
 export const readByFlows = ({import: {flows, sources}}: Known): {rows: number; struck: number}[] =>
   flows.flatMap(({sourceId}) => {
     const source = sources.find(({id}) => id === sourceId)
-    return source ? [{rows: source.rows, struck: source.struck.count}] : []
+    return source ? [{rows: source.rows, struck: source.struck?.count ?? 0}] : []
   })

@@ -20,7 +20,12 @@ export const Download = ({importId, run, kind, source, children}: DownloadProps)
     try {
       const size = await saveStream(
         `${kind}-${run}.csv`,
-        async () => client.open('GET', inOrg(`/imports/${importId}/${kind}.csv`), {query: {run, source}, signal, timeoutMs: Number.POSITIVE_INFINITY}),
+        async () =>
+          client.open('GET', inOrg(`/imports/${importId}/${kind}.csv`), {
+            query: {run, source},
+            signal,
+            timeoutMs: Number.POSITIVE_INFINITY,
+          }),
         (sent, total) => setGot(total === null ? bytes(sent) : `${bytes(sent)} of ${bytes(total)}`),
       )
       if (size !== null) say(`${kind}.csv saved: ${bytes(size)}`)

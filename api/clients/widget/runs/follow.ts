@@ -21,7 +21,10 @@ export const followRun = async ({client, path, signal, pause, tell}: Following):
   tell(run, 'events')
   for (let silent = 0; !isOver(run) && !signal.aborted; ) {
     try {
-      for await (const event of readEvents(client, 'GET', `${path}/events`, {signal, headers: lastId === null ? {} : {'last-event-id': lastId}})) {
+      for await (const event of readEvents(client, 'GET', `${path}/events`, {
+        signal,
+        headers: lastId === null ? {} : {'last-event-id': lastId},
+      })) {
         run = withEvent(run, event)
         lastId = event.id ?? lastId
         silent = 0

@@ -9,6 +9,7 @@ import {Notice, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
 import {Progress} from '../ui/progress.ts'
 import {OutcomeChart} from './chart.ts'
+import {expectFocus, useExpectedFocus} from './focus.ts'
 import {type Live, useSpoken} from './live.ts'
 import {Outcomes} from './outcomes.ts'
 import {etaOf} from './rate.ts'
@@ -20,9 +21,16 @@ export const RunLine = ({run}: {run: Run}) => {
   const {word, tone} = sayState(run)
   const range = sayRange(run.rows)
   const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
-  const facts = [range && `${range} of every file`, run.startedAt ? `began ${at(run.startedAt)}` : 'not begun yet', took !== null && `took ${duration(took)}`]
+  const facts = [
+    range && `${range} of every file`,
+    run.startedAt ? `began ${at(run.startedAt)}` : 'not begun yet',
+    took !== null && `took ${sayTook(took)}`,
+  ]
   return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
 }
+
+/** Faster than a person looks is told as that. */
+export const sayTook = (ms: number): string => (ms < 1000 ? 'less than a second' : duration(ms))
 
 /** Why it waits or has stopped, and what to do. */
 export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
@@ -32,7 +40,7 @@ export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
   return html`
     <${Notice} kind=${run.stop?.stopped === 'CANCELLED' ? 'info' : 'warning'} title=${why.title} actions=${actions ?? go}>
       <p>${why.message}</p>
-      <p>${why.todo}</p>
+      ${why.todo && html`<p>${why.todo}</p>`}
     <//>
   `
 }
@@ -40,10 +48,13 @@ export const WhyNotice = ({run, actions}: {run: Run; actions?: Markup}) => {
 /** A run under way: how far, how fast, how long, and what becomes of the rows. */
 export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; live: Live}) => {
   const {progress} = run
+  const focused = useExpectedFocus()
   const done = progress?.done ?? 0
-  const spoken = useSpoken(`${sayState(run).word}. ${progress ? `${count(done)} of ${plural(progress.total, 'row')}, ${percent(done / Math.max(1, progress.total))}` : ''}`)
+  const spoken = useSpoken(
+    `${sayState(run).word}. ${progress ? `${count(done)} of ${plural(progress.total, 'row')}, ${percent(done / Math.max(1, progress.total))}` : ''}`,
+  )
   return html`
-    <section class="sheet live-run" aria-label=${`${kindOf(run)} under way`}>
+    <section ref=${focused} tabindex="-1" class="sheet live-run" aria-label=${`${kindOf(run)} under way`}>
       <div class="live-head"><${RunLine} run=${run} /> <${Cancel} importId=${importId} run=${run} /></div>
       <p class="unseen" role="status">${spoken}</p>
       <${Progress} label="Rows done" done=${done} total=${progress?.total ?? null} text=${sayProgress(run, live)} />
@@ -60,9 +71,15 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
 const sayProgress = (run: Run, {rate}: Live) => {
   if (!run.progress) return 'How many rows there are is not known here'
   const {done, total} = run.progress
-  const eta = run.state === 'writing' ? etaOf(run, rate) : null
-  const speed = rate === null || run.state !== 'writing' ? null : `${rate < 10 ? rate.toFixed(1) : count(rate)} rows/s`
-  return [`${count(done)} of ${plural(total, 'row')}`, percent(done / Math.max(1, total)), speed, eta === null ? null : `about ${duration(eta)} left`]
+  const isWriting = run.state === 'writing' && !run.stop
+  const eta = isWriting ? etaOf(run, rate) : null
+  const speed = rate === null || !isWriting ? null : `${rate < 10 ? rate.toFixed(1) : count(rate)} rows/s`
+  return [
+    `${count(done)} of ${plural(total, 'row')}`,
+    percent(done / Math.max(1, total)),
+    speed,
+    eta === null ? null : `about ${duration(eta)} left`,
+  ]
     .filter(Boolean)
     .join(' · ')
 }
@@ -71,6 +88,7 @@ const Cancel = ({importId, run}: {importId: string; run: Run}) => {
   const [isAsking, setAsking] = useState(false)
   const cancel = async () => {
     await client.post(inOrg(`/imports/${importId}/runs/${run.id}/cancel`))
+    expectFocus()
     say('The run is being cancelled')
   }
   if (run.stop) return null
@@ -79,7 +97,7 @@ const Cancel = ({importId, run}: {importId: string; run: Run}) => {
     ${
       isAsking &&
       html`
-        <${Confirm} title=${run.dryRun ? 'Cancel the dry run?' : 'Cancel the run?'} action=${run.dryRun ? 'Cancel the dry run' : 'Stop writing rows'} isDangerous work=${cancel} onClose=${() => setAsking(false)}>
+        <${Confirm} title=${run.dryRun ? 'Cancel the dry run?' : 'Cancel the run?'} action=${run.dryRun ? 'Cancel the dry run' : 'Stop writing rows'} back="Let it go on" isDangerous work=${cancel} onClose=${() => setAsking(false)}>
           ${
             run.dryRun
               ? html`<p>Nothing was written. What is planned so far stays to be looked at.</p>`

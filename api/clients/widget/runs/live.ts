@@ -2,23 +2,22 @@ import {useEffect, useRef, useState} from 'preact/hooks'
 import {pause} from '../state/jobs.ts'
 import {useKept} from '../state/kept.ts'
 import {client, inOrg} from '../state/session.ts'
+import {expectFocus} from './focus.ts'
 import {followRun} from './follow.ts'
 import {addSample, rateOf, type Sample, sampleOf} from './rate.ts'
 import {isOver, type Run} from './run.ts'
 
 export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean}
 
-/** A run followed until it ends. What the chart has so far survives a reload; `onEnd` hears of an end that was seen here. */
-export const useRun = (importId: string, runId: string | null, onEnd: () => void): Live => {
+/** A run followed until it ends; for another one, use another component (`key`). What the chart has so far survives a reload; `onEnd` hears of an end that was seen here. */
+export const useRun = (importId: string, runId: string, onEnd: () => void): Live => {
   const [state, setState] = useState<{run: Run | null; error: unknown; isPolled: boolean}>({run: null, error: null, isPolled: false})
   const [samples, setSamples] = useKept<Sample[]>(`run ${runId}`, [])
   const ended = useRef(onEnd)
   ended.current = onEnd
   useEffect(() => {
-    if (runId === null) return
     const gone = new AbortController()
     let wasUnderWay = false
-    setState({run: null, error: null, isPolled: false})
     followRun({
       client,
       path: inOrg(`/imports/${importId}/runs/${runId}`),
@@ -28,7 +27,10 @@ export const useRun = (importId: string, runId: string | null, onEnd: () => void
         if (gone.signal.aborted) return
         setState({run, error: null, isPolled: how === 'polls'})
         if (!isOver(run) || wasUnderWay) setSamples(before => addSample(before.length ? before : begun(run), sampleOf(run, Date.now())))
-        if (isOver(run) && wasUnderWay) ended.current()
+        if (isOver(run) && wasUnderWay) {
+          if (document.activeElement?.closest('.live-run')) expectFocus()
+          ended.current()
+        }
         wasUnderWay = !isOver(run)
       },
     }).catch(error => gone.signal.aborted || setState(before => ({...before, error})))

@@ -17,7 +17,7 @@ export const Outcomes = ({run, importId}: {run: Run; importId: string | null}) =
   const account = accountOf(run)
   const total = account.total ?? account.told
   return html`
-    <table class="outcomes">
+    <table class="run-outcomes">
       <caption class="unseen">Rows by what became of them</caption>
       <thead class="unseen"><tr><th scope="col">Outcome</th><th scope="col">Rows</th><th scope="col">Share</th></tr></thead>
       <tbody>
@@ -57,7 +57,7 @@ const sayModules = ({modules}: Account, byModule: number[]) =>
   modules.flatMap((name, at) => (byModule[at] ? `${name} ${count(byModule[at])}` : [])).join(', ')
 
 const Bar = ({part, tone}: {part: number; tone: string}) => html`
-  <span class="bar"><span class=${`bar-part ${tone}`} style=${{width: `${Math.max(part > 0 ? 0.5 : 0, part * 100)}%`}}></span></span>
+  <span class="run-bar"><span class=${`bar-part ${tone}`} style=${{width: `${Math.max(part > 0 ? 0.5 : 0, part * 100)}%`}}></span></span>
   <span class="bar-said">${sayShare(part)}</span>
 `
 
@@ -65,7 +65,10 @@ const Bar = ({part, tone}: {part: number; tone: string}) => html`
 export const EveryRow = ({run}: {run: Run}) => {
   const {lines, told, total, notReached} = accountOf(run)
   if (total === null || lines.length === 0) return null
-  const parts = [...lines.map(({key, rows}) => `${count(rows)} ${outcomeWords[key].word.toLowerCase()}`), ...(notReached ? [`${count(notReached)} not reached`] : [])]
+  const parts = [
+    ...lines.map(({key, rows}) => `${count(rows)} ${outcomeWords[key].word.toLowerCase()}`),
+    ...(notReached ? [`${count(notReached)} not reached`] : []),
+  ]
   const isExact = told + notReached === total
   return html`
     <p class="every-row">

@@ -8,7 +8,7 @@ export type Sample = {at: number; done: number; parts: number[]}
 export const chartParts: {label: string; of: OutcomeKey[]; tone: string}[] = [
   {label: 'Created', of: ['created', 'planned'], tone: 'good'},
   {label: 'Updated', of: ['updated'], tone: 'info'},
-  {label: 'Skipped', of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
+  {label: 'Skipped or written before', of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
   {label: 'Failed', of: ['failed', 'refused'], tone: 'bad'},
   {label: 'No answer', of: ['unanswered'], tone: 'warning'},
 ]

@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import {to} from '../state/place.ts'
 import {count, plural} from '../ui/format.ts'
+import {codeBeside} from './row.ts'
 import type {Run} from './run.ts'
 import {type Group, reasonsOf} from './tally.ts'
 import type {Tally} from './use-tally.ts'
@@ -14,7 +15,7 @@ export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string;
   if (reasons.length === 0) return null
   return html`
     <h3>${run.dryRun ? 'Why rows would not be written' : 'Why rows were not written'}</h3>
-    <ul class="plain reasons">
+    <ul class="plain run-reasons">
       ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} importId=${importId} run=${run} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
     </ul>
     ${reasons.length > mostShown && html`<p class="hint">And ${plural(reasons.length - mostShown, 'further reason')}, which the table of rows can be filtered by.</p>`}
@@ -23,13 +24,18 @@ export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string;
 
 const Reason = ({group, importId, run, isOneModule}: {group: Group; importId: string; run: Run; isOneModule: boolean}) => {
   const {rows, message, code, outcome, firstRow, moduleLabel, module} = group
-  const filter = {run: run.id, code: code ?? undefined, outcome: code === null ? outcome : undefined, module: isOneModule ? undefined : module}
+  const filter = {
+    run: run.id,
+    code: code ?? undefined,
+    outcome: code === null ? outcome : undefined,
+    module: isOneModule ? undefined : module,
+  }
   const advice = adviceOf(group)
   return html`
     <li>
       <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'try' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show them`}>${count(rows)}</a></span>
       <div>
-        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so this may or may not have been written'} <span class="quiet">such as row ${count(firstRow)}</span> ${code && html`<code class="code">${code}</code>`}</p>
+        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so this may or may not have been written'} <span class="quiet">such as row ${count(firstRow)}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
         ${advice && html`<p class="hint">${advice}</p>`}
       </div>
     </li>

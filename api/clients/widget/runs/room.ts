@@ -28,8 +28,10 @@ export const StartProblem = ({error, importId, again, onFewer}: RefusedProps) =>
 
 const wayOn = ({code, body}: ApiError, importId: string): Markup => {
   const run = typeof body?.run === 'string' ? body.run : undefined
-  if (code === 'RUN_RETRIED') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>Go to the run that carried it on</a>`
-  if (code === 'IMPORT_RUNNING') return html`<a class="button" href=${to('imports', importId, 'run', {run})}>Go to the run that is under way</a>`
+  if (code === 'RUN_RETRIED')
+    return html`<a class="button" href=${to('imports', importId, 'run', {run})}>Go to the run that carried it on</a>`
+  if (code === 'IMPORT_RUNNING')
+    return html`<a class="button" href=${to('imports', importId, 'run', {run})}>Go to the run that is under way</a>`
   if (code === 'SNAPSHOT_CHANGED')
     return html`A retry needs the file and its reading as the run had them. Set them back under <a href=${to('imports', importId, 'files')}>Files</a>, or <a href=${to('imports', importId, 'run', {new: 'yes'})}>start a new run</a>: rows that match are changed, not made again.`
   if (code === 'WRITES_PAUSED') return html`<a class="button" href=${to('connections')}>Go to the connections</a>`

@@ -1,4 +1,3 @@
-import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -21,12 +20,12 @@ export const RowDetail = ({importId, run, row, source}: DetailProps) => {
         <div class="row-detail">
           <section aria-label=${`Row ${row.rowNumber} of ${source.label}`}>
             <h3>In the file</h3>
-            ${cells === null ? html`<p class="quiet">The file is no longer here, or is read otherwise now.</p>` : html`<dl class="cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
+            ${cells === null ? html`<p class="quiet">The file is no longer here, or is read otherwise now.</p>` : html`<dl class="row-cells">${cells.map(({column, value}) => html`<div><dt>${column}</dt><dd>${value === '' ? html`<span class="quiet">empty</span>` : value}</dd></div>`)}</dl>`}
           </section>
           <section aria-label="Attempts">
             <h3>${run.dryRun ? 'What the dry run found' : 'Attempts'}</h3>
             ${log === null && html`<p class="quiet">The log of this run is too long to be looked through for one row.</p>`}
-            <ol class="plain attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} />`)}</ol>
+            <ol class="plain row-attempts">${log?.map(record => html`<${Attempt} key=${record.seq} record=${record} />`)}</ol>
           </section>
         </div>
       `}
@@ -53,13 +52,11 @@ const readDetail = async ({importId, run, row, source}: DetailProps, signal: Abo
   return {log, cells}
 }
 
-const readCells = async (path: string, row: number, signal: AbortSignal) => {
-  const answer = await client.get<Json>(path, {from: row, limit: 1}, signal)
-  return cellsIn(answer, row)
-}
+type FileRows = {fileColumns: string[]; rows: {rowNumber: number; raw: string[]}[]}
 
-const cellsIn = ({columns, rows}: Json, row: number): Detail['cells'] => {
-  const found = rows?.find((one: Json) => one.number === row || one.rowNumber === row)
-  if (!found) return null
-  return (columns as Json[]).map((column, at) => ({column: column.name ?? column, value: String(found.cells?.[at] ?? '')}))
+/** As the file has them, not as cleaned. */
+const readCells = async (path: string, row: number, signal: AbortSignal): Promise<Detail['cells']> => {
+  const {fileColumns, rows} = await client.get<FileRows>(path, {from: row, limit: 1}, signal)
+  const found = rows.find(({rowNumber}) => rowNumber === row)
+  return found ? fileColumns.map((column, at) => ({column, value: found.raw[at] ?? ''})) : null
 }

@@ -47,3 +47,7 @@ export const whyOfEntry = ({message, outcome, phase, fieldLabel, mayExistTwice}:
   const twice = mayExistTwice ? 'A create was sent and never answered, so the record may exist twice' : null
   return [words && place + words, twice].filter(Boolean).join('. ') || null
 }
+
+/** A code that the words hold already is not told a second time. */
+export const codeBeside = (code: string | null, words: string | null): string | null =>
+  code !== null && words?.includes(code) ? null : code

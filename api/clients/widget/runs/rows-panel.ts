@@ -7,9 +7,9 @@ import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {count, plural} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
-import {RowsTable} from './rows-table.ts'
 import type {RunRow} from './row.ts'
 import {choicesIn, type Filter, filterIn, filterKeys, type Option} from './rows-query.ts'
+import {RowsTable} from './rows-table.ts'
 import type {Run} from './run.ts'
 import type {Source, Tally} from './use-tally.ts'
 
@@ -45,7 +45,9 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
 
 const sayEmpty = (filter: Filter, {reached, nextCursor}: RowsPage) => {
   if (nextCursor !== null) return `None among the rows up to ${count(reached)}: look on.`
-  return Object.keys(filter).some(key => key !== 'source') ? 'No row fits these filters.' : 'No row of this file is told of: a filter of the mapping kept them back, or the run did not come to them.'
+  return Object.keys(filter).some(key => key !== 'source')
+    ? 'No row fits these filters.'
+    : 'No row of this file is told of: a filter of the mapping kept them back, or the run did not come to them.'
 }
 
 const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; isLoading: boolean}) => {
@@ -56,7 +58,7 @@ const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; is
   }
   const [first, last] = [data.rows[0]?.rowNumber, data.rows.at(-1)?.rowNumber]
   return html`
-    <div class="pager">
+    <div class="run-pager">
       <p class="quiet" role="status">${first === undefined ? '' : `Rows ${count(first)} to ${count(last)}: ${plural(data.rows.length, 'row')} shown`}</p>
       ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>First page<//>`}
       ${data.nextCursor !== null && html`<${Button} isBusy=${isLoading} onClick=${() => turn(data.nextCursor!)}>${data.rows.length < perPage ? 'Look on' : 'Next page'}<//>`}
@@ -74,7 +76,7 @@ const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally})
   const files = tally.sources.map(({id, label}) => ({value: id, label}))
   const used = filterKeys.filter(key => key !== 'source' && filter[key] !== undefined)
   return html`
-    <div class="filters" role="search" aria-label="Filter the rows">
+    <div class="run-filters" role="search" aria-label="Filter the rows">
       ${files.length > 1 && html`<${Select} label="File" value=${filter.source ?? files[0]!.value} options=${files} onChange=${(source: string) => set({source, from: ''})} />`}
       ${run.dryRun ? select('action', 'Would', choices.action) : select('outcome', 'Outcome', choices.outcome)}
       ${select('module', 'Module', choices.module)}
@@ -86,7 +88,14 @@ const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally})
   `
 }
 
-type TypedProps = {label: string; value: string; placeholder?: string; inputmode?: string; isNumber?: boolean; onTyped: (text: string) => void}
+type TypedProps = {
+  label: string
+  value: string
+  placeholder?: string
+  inputmode?: string
+  isNumber?: boolean
+  onTyped: (text: string) => void
+}
 
 /** Asked for when nothing is typed for a moment. */
 const Typed = ({value, onTyped, isNumber = false, ...rest}: TypedProps) => {

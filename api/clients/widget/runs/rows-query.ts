@@ -27,12 +27,39 @@ export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, '
     return [{value: '', label: 'All'}, ...values.map(value => ({value, label: said(label(value), rows.get(value))}))]
   }
   const labels = new Map(groups.map(({module, moduleLabel}) => [module, moduleLabel]))
-  const sorted = (rows: Map<string, number>, keys: readonly string[]) => new Map(keys.flatMap(key => (rows.has(key) ? [[key, rows.get(key)!]] : [])))
+  const sorted = (rows: Map<string, number>, keys: readonly string[]) =>
+    new Map(keys.flatMap(key => (rows.has(key) ? [[key, rows.get(key)!]] : [])))
   return {
-    module: list('module', count(({module}) => module), value => labels.get(value) ?? value),
-    outcome: dryRun ? [] : list('outcome', sorted(count(({phase, outcome}) => (phase === 'write' ? outcome : null)), outcomeKeys), sayOutcome),
-    action: dryRun ? list('action', sorted(count(({action}) => action), actionKeys), sayAction) : [],
-    code: list('code', count(({code, outcome}) => (outcome === 'would_ask' ? null : code)), value => value),
+    module: list(
+      'module',
+      count(({module}) => module),
+      value => labels.get(value) ?? value,
+    ),
+    outcome: dryRun
+      ? []
+      : list(
+          'outcome',
+          sorted(
+            count(({phase, outcome}) => (phase === 'write' ? outcome : null)),
+            outcomeKeys,
+          ),
+          sayOutcome,
+        ),
+    action: dryRun
+      ? list(
+          'action',
+          sorted(
+            count(({action}) => action),
+            actionKeys,
+          ),
+          sayAction,
+        )
+      : [],
+    code: list(
+      'code',
+      count(({code, outcome}) => (outcome === 'would_ask' ? null : code)),
+      value => value,
+    ),
   }
 }
 

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 import {count} from '../ui/format.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
-import {type Change, type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
+import {type Change, codeBeside, type Entry, linesOf, type RunRow, whyOfEntry} from './row.ts'
 import {RowDetail} from './row-detail.ts'
 import {sayOutcome} from './rows-query.ts'
 import type {Run} from './run.ts'
@@ -17,8 +17,16 @@ export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProp
   const [open, setOpen] = useState<number | null>(null)
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
   const hasModules = new Set(rows.flatMap(({entries}) => entries.map(({module}) => module))).size > 1
-  const heads = ['Row', run.dryRun ? 'Would' : 'Outcome', ...(hasModules ? ['Module'] : []), 'Record', run.dryRun ? 'Old → new' : 'Why, and what to do']
-  const lines = rows.flatMap(row => linesOf(row).map((line, at) => ({...line, row, isFirst: at === 0, isLast: at === linesOf(row).length - 1})))
+  const heads = [
+    'Row',
+    run.dryRun ? 'Would' : 'Outcome',
+    ...(hasModules ? ['Module'] : []),
+    'Record',
+    run.dryRun ? 'Old → new' : 'Why, and what to do',
+  ]
+  const lines = rows.flatMap(row =>
+    linesOf(row).map((line, at) => ({...line, row, isFirst: at === 0, isLast: at === linesOf(row).length - 1})),
+  )
   return html`
     <div class="table-frame rows-table" aria-busy=${isNew ? 'true' : undefined}>
       <table class="cards">
@@ -30,10 +38,10 @@ export const RowsTable = ({importId, run, rows, source, isNew, empty}: TableProp
             const toggle = () => setOpen(isOpen ? null : row.rowNumber)
             return html`
               <tr key=${`${row.rowNumber} ${entry.flowId} ${entry.phase} ${entry.field}`} class=${isLast ? '' : 'goes-on'}>
-                <th scope="row" data-label="Row">${isFirst && html`<button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${`Row ${row.rowNumber}, ${isOpen ? 'hide' : 'show'} details`} onClick=${toggle}>${count(row.rowNumber)}</button>`}</th>
+                <th scope="row" data-label="Row">${isFirst && html`<button type="button" class="row-toggle" aria-expanded=${isOpen ? 'true' : 'false'} aria-label=${`Row ${count(row.rowNumber)}, ${isOpen ? 'hide' : 'show'} details`} onClick=${toggle}>${count(row.rowNumber)}</button>`}</th>
                 <td data-label=${heads[1]}><${How} entry=${entry} /></td>
                 ${hasModules && html`<td data-label="Module">${entry.moduleLabel}</td>`}
-                <td data-label="Record">${entry.recordId ? html`<code>${entry.recordId}</code>` : html`<span class="quiet">–</span>`}</td>
+                <td data-label="Record" class=${entry.recordId ? 'record-cell' : 'no-record'}>${entry.recordId ? html`<code>${entry.recordId}</code>` : html`<span class="quiet">–</span>`}</td>
                 <td data-label="" class="why-cell">${run.dryRun && entry.changes ? html`<${Changes} changes=${entry.changes} isNew=${entry.recordId === null} />` : html`<${Said} entry=${entry} />`}${links.map(link => html`<p class="hint">${whyOfEntry(link)}</p>`)}</td>
               </tr>
               ${isOpen && isLast && html`<tr key=${`${row.rowNumber} open`} class="detail-row"><td data-label="" colspan=${heads.length}><${RowDetail} importId=${importId} run=${run} row=${row} source=${source} /></td></tr>`}
@@ -55,7 +63,7 @@ const Said = ({entry}: {entry: Entry}) => {
   const why = whyOfEntry(entry)
   const advice = adviceOf(entry)
   if (!why && !advice) return html`<span class="quiet">–</span>`
-  const code = entry.outcome === 'would_ask' ? null : entry.code
+  const code = entry.outcome === 'would_ask' ? null : codeBeside(entry.code, why)
   return html`${why && html`<p>${why} ${code && html`<code class="code">${code}</code>`}</p>`}${advice && html`<p class="hint">${advice}</p>`}`
 }
 
@@ -67,7 +75,7 @@ export const Changes = ({changes, isNew}: {changes: Change[]; isNew: boolean}) =
   if (changes.length === 0) return html`<span class="quiet">Nothing changes</span>`
   const shown = isAll ? changes : changes.slice(0, mostChanges)
   return html`
-    <dl class="changes">
+    <dl class=${`plan-changes ${isNew ? 'all-new' : ''}`}>
       ${shown.map(change => html`<div><dt>${change.label}</dt><dd>${!isNew && html`<del>${change.old || html`<span class="quiet">empty</span>`}</del> <span aria-label="becomes">→</span> `}<ins>${change.new || html`<span class="quiet">empty</span>`}</ins></dd></div>`)}
     </dl>
     ${changes.length > mostChanges && html`<button type="button" class="button quiet" onClick=${() => setAll(!isAll)}>${isAll ? 'Show fewer' : `Show ${changes.length - mostChanges} more`}</button>`}

@@ -73,7 +73,8 @@ export const sayRange = (rows: Run['rows']): string | null => {
 }
 
 /** What carries each run on, by the id of the one that is carried on. */
-export const laterOf = (runs: Run[]): Map<string, Run> => new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
+export const laterOf = (runs: Run[]): Map<string, Run> =>
+  new Map(runs.flatMap(run => (run.retryOf && !run.dryRun ? [[run.retryOf, run]] : [])))
 
 /** Runs with those that carry them on behind them, the newest chain first; dry runs are chains of their own. */
 export const chainsOf = (runs: Run[]): Run[][] => {

@@ -1,4 +1,6 @@
-type Picker = (options: {suggestedName: string}) => Promise<{createWritable(): Promise<WritableStream<Uint8Array> & {abort(reason?: unknown): Promise<void>}>}>
+type Picker = (options: {
+  suggestedName: string
+}) => Promise<{createWritable(): Promise<WritableStream<Uint8Array> & {abort(reason?: unknown): Promise<void>}>}>
 type Told = (sent: number, total: number | null) => void
 
 /** Safari and Firefox have no picker: there the file is held by the browser until it is whole. */

@@ -1,25 +1,35 @@
 import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
-import {useDoing} from '../state/load.ts'
 import {useKept} from '../state/kept.ts'
+import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
-import {count, plural} from '../ui/format.ts'
+import {plural} from '../ui/format.ts'
 import {StartProblem} from './room.ts'
-import {draftOf, type Draft, noDraft, rowsIn} from './start.ts'
+import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
 
 type Sized = {rows: number; struck: number}
-type FormProps = {importId: string; sources: Sized[]; dryRun: boolean; target: string; isHindered?: boolean; onStarted: (run: string) => void}
+type FormProps = {
+  importId: string
+  sources: Sized[]
+  dryRun: boolean
+  target: string
+  isHindered?: boolean
+  onStarted: (run: string) => void
+}
 
 /** Which rows, and how many at most; a run that writes is asked about once more. */
 export const StartForm = ({importId, sources, dryRun, target, isHindered = false, onStarted}: FormProps) => {
   const [draft, setDraft, forget] = useKept<Draft>(`start ${importId} ${dryRun ? 'dry' : 'real'}`, noDraft)
   const [isAsking, setAsking] = useState(false)
   const {body, problems} = draftOf(draft)
-  const planned = Math.min(sources.reduce((sum, source) => sum + rowsIn(source, body.rows), 0), body.declaredRows ?? Number.POSITIVE_INFINITY)
+  const planned = Math.min(
+    sources.reduce((sum, source) => sum + rowsIn(source, body.rows), 0),
+    body.declaredRows ?? Number.POSITIVE_INFINITY,
+  )
   const start = async () => {
     const {run} = await client.post<{run: Json}>(inOrg(`/imports/${importId}/runs`), {...body, dryRun})
     forget()
@@ -46,32 +56,42 @@ export const StartForm = ({importId, sources, dryRun, target, isHindered = false
       <${StartProblem} error=${starting.error} importId=${importId} />
       <${Button} kind="main" type="submit" isBusy=${starting.isBusy} disabled=${isHindered || planned === 0}>${label}<//>
     </form>
-    ${isAsking && html`<${AskFirst} rows=${planned} target=${target} label=${label} importId=${importId} start=${start} onFewer=${(rows: number) => {
-      set('most')(String(rows))
-      setAsking(false)
-    }} onClose=${() => setAsking(false)} />`}
+    ${
+      isAsking &&
+      html`<${AskFirst} rows=${planned} target=${target} label=${label} importId=${importId} start=${start} onFewer=${(rows: number) => {
+        set('most')(String(rows))
+        setAsking(false)
+      }} onClose=${() => setAsking(false)} />`
+    }
   `
 }
 
-type AskProps = {rows: number; target: string; label: string; importId: string; start: () => Promise<void>; onFewer: (rows: number) => void; onClose: () => void}
+type AskProps = {
+  rows: number
+  target: string
+  label: string
+  importId: string
+  start: () => Promise<void>
+  onFewer: (rows: number) => void
+  onClose: () => void
+}
 
 const AskFirst = ({rows, target, label, importId, start, onFewer, onClose}: AskProps) => {
   const [refused, setRefused] = useState<unknown>(null)
   const work = async () => {
     setRefused(null)
-    await start().catch(error => {
+    try {
+      await start()
+    } catch (error) {
       setRefused(error)
-      throw quiet
-    })
+      throw error
+    }
   }
+  const said = refused === null ? null : html`<${StartProblem} error=${refused} importId=${importId} onFewer=${onFewer} />`
   return html`
-    <${Confirm} title=${`Write to ${target}?`} action=${label} work=${work} onClose=${onClose}>
-      <p>Up to ${count(rows)} rows are sent to ${target} as the mapping says: records are made and changed there. It cannot be undone here; a run can be cancelled, and what is written by then stays.</p>
+    <${Confirm} title=${`Write to ${target}?`} action=${label} work=${work} onClose=${onClose} problem=${said}>
+      <p>Up to ${plural(rows, 'row')} ${rows === 1 ? 'is' : 'are'} sent to ${target} as the mapping says: records are made and changed there. It cannot be undone here; a run can be cancelled, and what is written by then stays.</p>
       <p>Each row that is written counts in your plan.</p>
-      ${refused !== null && html`<${StartProblem} error=${refused} importId=${importId} onFewer=${onFewer} />`}
     <//>
   `
 }
-
-/** The dialog stays open; why is said in it already, at more length than it would say. */
-const quiet = null

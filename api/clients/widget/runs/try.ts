@@ -1,4 +1,4 @@
-import {html} from '../html.ts'
+import {html, type Markup} from '../html.ts'
 import {ImportFrame, NextStep} from '../imports/frame.ts'
 import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
@@ -6,6 +6,7 @@ import {go, place, to} from '../state/place.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {chooseRun, readByFlows} from './choose.ts'
 import {Download} from './downloads.ts'
+import {expectFocus, useExpectedFocus} from './focus.ts'
 import {useRun} from './live.ts'
 import {LiveSheet, RunLine, WhyNotice} from './live-sheet.ts'
 import {EveryRow} from './outcomes.ts'
@@ -25,18 +26,23 @@ export const Try = ({params: {id = ''}}: PageProps) => html`
 
 const TryBody = ({id, known}: {id: string; known: Known}) => {
   const runId = chooseRun(known, {dryRun: true})
-  const live = useRun(id, runId, () => known.again())
-  const {run} = live
   const started = async (next: string) => {
+    expectFocus()
     go(to('imports', id, 'try', {run: next}))
     await known.again()
   }
+  const begin = html`<${Begin} id=${id} known=${known} isAgain=${runId !== null} onStarted=${started} />`
+  return runId === null ? begin : html`<${OneTry} key=${runId} id=${id} runId=${runId} known=${known} begin=${begin} />`
+}
+
+const OneTry = ({id, runId, known, begin}: {id: string; runId: string; known: Known; begin: Markup}) => {
+  const live = useRun(id, runId, () => known.again())
+  const {run} = live
   return html`
     <${Problem} error=${live.error} again=${() => known.again()} />
+    ${!run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
     ${run && !isOver(run) && html`<${LiveSheet} importId=${id} run=${run} live=${live} />`}
-    ${run && isOver(run) && html`<${Plan} key=${run.id} id=${id} run=${run} />`}
-    ${runId !== null && !run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
-    ${(!runId || (run && isOver(run))) && html`<${Begin} id=${id} known=${known} isAgain=${runId !== null} onStarted=${started} />`}
+    ${run && isOver(run) && html`<${Plan} id=${id} run=${run} begin=${begin} />`}
   `
 }
 
@@ -50,20 +56,18 @@ const Begin = ({id, known, isAgain, onStarted}: {id: string; known: Known; isAga
       <//>
     `
   }
-  return html`
-    <section class="sheet" aria-labelledby="begin-try">
-      <h2 id="begin-try">${isAgain ? 'Try again' : 'Start a dry run'}</h2>
-      <${StartForm} importId=${id} sources=${readByFlows(known)} dryRun=${true} target="" onStarted=${onStarted} />
-    </section>
-  `
+  const form = html`<${StartForm} importId=${id} sources=${readByFlows(known)} dryRun=${true} target="" onStarted=${onStarted} />`
+  if (isAgain) return html`<details class="sheet try-again"><summary>Try again</summary>${form}</details>`
+  return html`<section class="sheet" aria-labelledby="begin-try"><h2 id="begin-try">Start a dry run</h2>${form}</section>`
 }
 
-const Plan = ({id, run}: {id: string; run: Run}) => {
+const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
+  const focused = useExpectedFocus()
   const source = place.value.query.get('source') ?? tally.sources[0]?.id
   return html`
     <section class="sheet" aria-labelledby="plan">
-      <h2 id="plan">What a run would do</h2>
+      <h2 id="plan" ref=${focused} tabindex="-1">What a run would do</h2>
       <${RunLine} run=${run} />
       <${WhyNotice} run=${run} />
       ${
@@ -77,6 +81,7 @@ const Plan = ({id, run}: {id: string; run: Run}) => {
       ${!run.expiredAt && html`<${Reasons} tally=${tally} importId=${id} run=${run} />`}
       <${NextStep} id=${id} step="run">Go on to the run<//>
     </section>
+    ${begin}
     ${!run.expiredAt && html`<${RowsPanel} importId=${id} run=${run} tally=${tally} />`}
   `
 }

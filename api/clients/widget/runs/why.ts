@@ -37,23 +37,46 @@ const stops: Record<string, Words> = {
   },
   CRM_REFUSED: {title: 'The CRM refuses this run', todo: 'Mend at the CRM what it says, then retry the run.'},
   LAPSED: {title: 'The run was paused for too long', todo: 'See that the CRM can be reached, then retry the run.'},
-  FILE_GONE: {title: 'The file is no longer here', todo: 'Make a new import and add the file again.', go: {label: 'Imports', parts: ['imports']}},
+  FILE_GONE: {
+    title: 'The file is no longer here',
+    todo: 'Make a new import and add the file again.',
+    go: {label: 'Imports', parts: ['imports']},
+  },
   EXPRESSION_TIMEOUT: {title: 'An expression takes too long', todo: 'Make the expression of the mapping simpler, then retry the run.'},
-  ENGINE_FAILED: {title: 'The service could not carry the run', todo: 'Retry it later. If it happens again, tell whoever runs this service.'},
+  ENGINE_FAILED: {
+    title: 'The service could not carry the run',
+    todo: 'Retry it later. If it happens again, tell whoever runs this service.',
+  },
 }
 
 /** Why it waits or has ended early; null where it does neither. The server's own words stand between. */
 export const whyOf = ({pause, stop, state, dryRun}: Pick<Run, 'pause' | 'stop' | 'state' | 'dryRun'>): Why | null => {
   if (stop && dryRun && stop.stopped === 'LIMIT_ROWS_PER_RUN')
-    return {title: 'A run would stop before its end', message: stop.message, todo: 'Narrow the rows, or look at what your plan has room for.'}
+    return {
+      title: 'A run would stop before its end',
+      message: stop.message,
+      todo: 'Narrow the rows, or look at what your plan has room for.',
+    }
   if (stop) {
     const known = stops[stop.stopped] ?? {title: 'The run was stopped', todo: 'Mend what is said here, then retry the run.'}
-    const todo = dryRun ? 'Nothing was written: start another dry run when that is mended.' : known.todo
-    return {...known, title: dryRun ? known.title.replace('The run', 'The dry run') : known.title, message: stop.message, todo}
+    const isEnding = state !== 'ended' && stop.stopped === 'CANCELLED'
+    const title = isEnding ? 'The run is being cancelled: what is on its way is waited for' : known.title
+    return {
+      ...known,
+      title: dryRun ? title.replace('The run', 'The dry run') : title,
+      message: stop.message,
+      todo: leftToSay(known.todo, stop.message, dryRun),
+    }
   }
   if (!pause || state === 'ended') return null
   const known = pauses[pause.code] ?? {title: 'The run is paused', todo: 'It goes on by itself as soon as it can.'}
   return {...known, message: pause.message}
+}
+
+/** The server's words mostly end with how to carry on: it is not said twice. */
+const leftToSay = (todo: string, message: string, dryRun: boolean): string => {
+  if (/retry this run|start another dry run|authorise another run/i.test(message)) return ''
+  return dryRun ? 'Nothing was written: start another dry run when that is mended.' : todo
 }
 
 /** What to do about rows that ended with this code, by the service's own codes and the CRM's most frequent ones. */

@@ -15,7 +15,7 @@ const mostMs = 30 * 60_000
 /** Follows a job until it has ended; one that came to nothing is thrown with its reason. `tell` hears of every step. */
 export const followJob = async (id: string, {signal, tell}: {signal?: AbortSignal; tell?: (job: Job) => void} = {}): Promise<Job> => {
   for (const until = Date.now() + mostMs; Date.now() < until; ) {
-    const {job} = await client.get<{job: Job}>(inOrg(`/jobs/${id}`), {}, signal)
+    const job = await client.get<Job>(inOrg(`/jobs/${id}`), {}, signal)
     tell?.(job)
     if (job.state === 'done') return job
     if (job.state === 'refused' || job.state === 'failed' || job.state === 'cancelled') throw new Error(reasonOf(job))

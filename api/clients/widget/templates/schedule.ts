@@ -65,7 +65,7 @@ const Standing = ({address, schedule, again}: Part) => {
         next.length > 0 &&
         html` Next: ${next
           .slice(0, 3)
-          .map(({local}) => local.replace('T', ' '))
+          .map(({local}) => local.slice(0, 16).replace('T', ' '))
           .join(' · ')} <span class="quiet">(${schedule.timezone})</span>`
       }
     </p>

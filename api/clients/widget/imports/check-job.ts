@@ -1,0 +1,40 @@
+import {useEffect, useState} from 'preact/hooks'
+import {followJob, type Job} from '../state/jobs.ts'
+import {useKept} from '../state/kept.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import type {Known} from './known.ts'
+
+const lookEveryMs = 2000
+
+/** Starts a check and follows it, also after a reload; one that somebody else began is waited for. When it has ended the import is read anew. */
+export const useCheck = ({import: {id}, checks, again}: Known) => {
+  const [jobId, setJob, forget] = useKept<string | null>(`check ${id}`, null)
+  const [progress, setProgress] = useState<Job['progress']>(null)
+  const [failed, setFailed] = useState<unknown>(null)
+  const start = useDoing(async () => {
+    setFailed(null)
+    const {job} = await client.post(inOrg(`/imports/${id}/checks`), {})
+    setJob(job.id)
+  })
+  useEffect(() => {
+    if (jobId === null) return
+    const gone = new AbortController()
+    const end = (error: unknown) => {
+      if (gone.signal.aborted) return
+      setFailed(error)
+      setProgress(null)
+      forget()
+      again()
+    }
+    followJob(jobId, {signal: gone.signal, tell: job => setProgress(job.progress)}).then(() => end(null), end)
+    return () => gone.abort()
+  }, [jobId])
+  const isElsewhere = jobId === null && (checks?.checks.state === 'queued' || checks?.checks.state === 'running')
+  useEffect(() => {
+    if (!isElsewhere) return
+    const timer = setInterval(again, lookEveryMs)
+    return () => clearInterval(timer)
+  }, [isElsewhere])
+  return {isBusy: start.isBusy || jobId !== null || isElsewhere, progress, failed, start}
+}

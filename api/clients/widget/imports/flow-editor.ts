@@ -1,0 +1,91 @@
+import {html} from '../html.ts'
+import {Button} from '../ui/button.ts'
+import {Select} from '../ui/field.ts'
+import {Shown} from '../ui/page.ts'
+import {FieldList} from './field-list.ts'
+import {FlowLinks} from './flow-links.ts'
+import {MatchFields, RowConditions} from './flow-options.ts'
+import {type Issue, issuesAt, sayIssue} from './flows.ts'
+import type {Flow, Imported, Source} from './import.ts'
+import type {Draft} from './mapping-draft.ts'
+import {type FieldsOf, type Sample, useSample} from './module-data.ts'
+import {Proposals} from './proposals.ts'
+
+type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf}
+
+/** One flow: a file's rows into one module. */
+export const FlowEditor = ({found, draft, at, allFields}: Props) => {
+  const flow = draft.flows[at]!
+  const issues = issuesAt(draft.issues, at)
+  const change = (next: Flow) => draft.set(draft.flows.with(at, next))
+  const source = found.sources.find(({id}) => id === flow.sourceId)
+  const own = issues.filter(({path}) => ['id', 'sourceId', 'module'].includes(String(path[0])))
+  return html`
+    <${FlowHead} found=${found} draft=${draft} at=${at} />
+    ${own.map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
+    ${
+      source
+        ? html`<${OverSource} key=${source.id} found=${found} draft=${draft} flow=${flow} source=${source} allFields=${allFields} issues=${issues} change=${change} />`
+        : html`<p class="wrong">The file this flow read is gone. Choose another one above.</p>`
+    }
+  `
+}
+
+type OverProps = {
+  found: Imported
+  draft: Draft
+  flow: Flow
+  source: Source
+  allFields: FieldsOf
+  issues: Issue[]
+  change: (flow: Flow) => void
+}
+
+const OverSource = ({found, draft, flow, source, allFields, issues, change}: OverProps) => {
+  const loaded = useSample(found.id, source)
+  const fields = allFields.get(flow.module) ?? []
+  const target = {importId: found.id, sourceId: source.id, connectorId: found.connectorId, module: flow.module}
+  return html`
+    <${Shown} of=${loaded}>
+      ${(sample: Sample) => html`
+        <${Proposals}
+          found=${found}
+          flow=${flow}
+          source=${source}
+          fields=${fields}
+          sample=${sample}
+          leftOut=${draft.leftOut[flow.id] ?? []}
+          change=${change}
+          leaveOut=${(columns: string[]) => draft.leaveOut(flow.id, columns)}
+        />
+        <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
+        <section class="gap-above" aria-label="How rows become records">
+          ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
+          <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
+          <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
+        </section>
+      `}
+    <//>
+  `
+}
+
+/** The order of the flows is the order in which their records are made. */
+const FlowHead = ({found, draft, at}: Omit<Props, 'allFields'>) => {
+  const {flows, set} = draft
+  const flow = flows[at]!
+  const move = (by: 1 | -1) => set(flows.with(at, flows[at + by]!).with(at + by, flow))
+  const remove = () => set(flows.toSpliced(at, 1))
+  const isMissing = !found.sources.some(({id}) => id === flow.sourceId)
+  if (flows.length === 1 && !isMissing && found.sources.length === 1)
+    return html`<div class="row flow-head"><p class="grow"><strong>${found.sources[0]!.label}</strong> into <strong>${flow.module}</strong></p><${Button} onClick=${remove}>Choose another module<//></div>`
+  return html`
+    <div class="row flow-head">
+      <${Select} label="From file" value=${flow.sourceId} options=${[...(isMissing ? [{value: flow.sourceId, label: 'a file that is gone'}] : []), ...found.sources.map(({id, label}) => ({value: id, label}))]} onChange=${(sourceId: string) => set(flows.with(at, {...flow, sourceId}))} />
+      <p class="grow">into <strong>${flow.module}</strong>${flow.subform ? `, lines of ${flow.subform.parentFlow}` : ''}</p>
+      <div class="actions">
+        ${flows.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => move(-1)}>Earlier<//><${Button} disabled=${at === flows.length - 1} onClick=${() => move(1)}>Later<//>`}
+        <${Button} onClick=${remove} label=${`Remove flow ${flow.id}`}>Remove<//>
+      </div>
+    </div>
+  `
+}

@@ -1,0 +1,94 @@
+import {html} from '../html.ts'
+import {Select} from '../ui/field.ts'
+import {type Field, type Issue, issuesAt, sayIssue} from './flows.ts'
+import type {Flow, RowKey, Source} from './import.ts'
+
+type Props = {flow: Flow; flows: Flow[]; sources: Source[]; fields: Field[]; issues: Issue[]; change: (flow: Flow) => void}
+
+const columnsOf = (sources: Source[], id: string) => sources.find(one => one.id === id)?.columns.map(({name}) => name) ?? []
+const asOptions = (names: string[]) => [{value: '', label: 'Choose a column …'}, ...names.map(name => ({value: name, label: name}))]
+
+type KeyProps = {value: RowKey | null | undefined; parent: Flow; flow: Flow; sources: Source[]; set: (key: RowKey | null) => void}
+
+/** By what a row and its parent belong together: the same row of the file, or two columns that say the same. */
+const KeyFields = ({value, parent, flow, sources, set}: KeyProps) => {
+  const canBeSame = parent.sourceId === flow.sourceId && parent.id !== flow.id
+  const key = value ?? {parentColumn: '', childColumn: ''}
+  const ways = [
+    {value: 'same', label: 'the same row of the file'},
+    {value: 'key', label: 'the row where two columns say the same'},
+  ]
+  return html`
+    ${canBeSame && html`<${Select} label="Its parent is" value=${value ? 'key' : 'same'} options=${ways} onChange=${(way: string) => set(way === 'key' ? key : null)} />`}
+    ${
+      (value || !canBeSame) &&
+      html`
+      <${Select} label="Column of the parent’s file" value=${key.parentColumn} options=${asOptions(columnsOf(sources, parent.sourceId))} onChange=${(parentColumn: string) => set({...key, parentColumn})} />
+      <${Select} label="Column of this file" value=${key.childColumn} options=${asOptions(columnsOf(sources, flow.sourceId))} onChange=${(childColumn: string) => set({...key, childColumn})} />
+    `
+    }
+  `
+}
+
+/** Rows that are linked to the records of another flow's rows, or are lines of a subform of theirs. */
+export const FlowLinks = (props: Props) => (props.flow.subform ? html`<${SubformLink} ...${props} />` : html`<${ParentLink} ...${props} />`)
+
+const whenMissing = [
+  {value: 'fail', label: 'fail the row'},
+  {value: 'leave', label: 'leave the field empty'},
+  {value: 'skip', label: 'skip the row'},
+]
+
+const ParentLink = ({flow, flows, sources, fields, issues, change}: Props) => {
+  const {parent: _, ...rest} = flow
+  const links = flows.flatMap(other =>
+    other.subform
+      ? []
+      : fields.filter(({lookup, type}) => type === 'lookup' && lookup?.module === other.module).map(field => ({other, field})),
+  )
+  if (links.length === 0 && !flow.parent) return null
+  const {parent} = flow
+  const of = flows.find(({id}) => id === parent?.flow)
+  const choose = (at: string) => {
+    const link = links[Number(at)]
+    change(
+      at && link
+        ? {...dropped(rest, link.field.apiName), parent: {field: link.field.apiName, flow: link.other.id, onMissing: 'fail'}}
+        : rest,
+    )
+  }
+  const chosen = links.findIndex(({other, field}) => other.id === parent?.flow && field.apiName === parent.field)
+  return html`
+    <fieldset>
+      <legend>Linked to another flow</legend>
+      <div class="columns">
+        <${Select} label="Rows are linked" value=${chosen < 0 ? '' : String(chosen)} options=${[{value: '', label: 'to no other flow’s records'}, ...links.map(({other, field}, at) => ({value: String(at), label: `to ${other.id}, by ${field.label}`}))]} onChange=${choose} />
+        ${
+          parent &&
+          of &&
+          html`
+          <${KeyFields} value=${parent.key} parent=${of} flow=${flow} sources=${sources} set=${(key: RowKey | null) => change({...flow, parent: {...parent, key}})} />
+          <${Select} label="The parent has no record" value=${parent.onMissing} options=${whenMissing} onChange=${(onMissing: string) => change({...flow, parent: {...parent, onMissing: onMissing as typeof parent.onMissing}})} />
+        `
+        }
+      </div>
+      ${issuesAt(issues, 'parent').map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
+    </fieldset>
+  `
+}
+
+/** The link is written by the parent, and by no mapping. */
+const dropped = (flow: Flow, field: string): Flow => ({...flow, fields: flow.fields.filter(one => one.field !== field)})
+
+const SubformLink = ({flow, flows, sources, issues, change}: Props) => {
+  const subform = flow.subform!
+  const of = flows.find(({id}) => id === subform.parentFlow)
+  return html`
+    <fieldset>
+      <legend>Lines of a subform</legend>
+      <p class="hint">The rows replace what ${subform.field} of the records of ${subform.parentFlow} holds. A row whose parent has no record is left out.</p>
+      ${of && html`<div class="columns"><${KeyFields} value=${subform.key} parent=${of} flow=${flow} sources=${sources} set=${(key: RowKey | null) => change({...flow, subform: {...subform, key}})} /></div>`}
+      ${issuesAt(issues, 'subform').map(issue => html`<p class="wrong">${sayIssue(issue)}</p>`)}
+    </fieldset>
+  `
+}

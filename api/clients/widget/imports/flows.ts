@@ -1,0 +1,143 @@
+import type {Flow, Mapping, Source} from './import.ts'
+
+/** A module as the list of modules has it, and a field with what the org says of it. */
+export type Module = {
+  connectorId: string
+  apiName: string
+  label: string | null
+  singular: string | null
+  crmSingular: string | null
+  kind: 'default' | 'custom' | 'subform' | null
+  creatable: boolean
+  enabled: boolean
+  removed: boolean
+}
+export type Option = {display: string; actual: string}
+export type Field = {
+  apiName: string
+  label: string
+  type: string
+  length: number | null
+  required: boolean
+  unique: {caseSensitive: boolean} | null
+  creatable: boolean
+  readOnly: boolean
+  picklist: Option[]
+  lookup: {module: string} | null
+  subform: {module: string} | null
+  annotation: {description?: string; excluded?: boolean; defaultMapping?: Partial<Mapping>} | null
+}
+
+const computed = ['formula', 'rollup_summary', 'autonumber']
+const unsupported = ['subform', 'multiselectlookup', 'multiuserlookup', 'fileupload', 'imageupload', 'profileimage']
+const userTypes = ['ownerlookup', 'userlookup']
+
+/** Whether a mapping may write it at all. */
+export const isFillable = ({creatable, readOnly, type}: Field): boolean =>
+  creatable && !readOnly && !computed.includes(type) && !unsupported.includes(type)
+export const isUserLink = ({type}: Field): boolean => userTypes.includes(type)
+export const isLink = (field: Field): boolean => field.type === 'lookup' || isUserLink(field)
+export const isPicklist = ({type}: Field): boolean => type === 'picklist' || type === 'multiselectpicklist'
+
+export const nameOfModule = ({label, apiName}: Pick<Module, 'label' | 'apiName'>): string => label ?? apiName
+
+/** An id no other flow has, from the module's name. */
+export const newFlowId = (flows: readonly Flow[], module: string): string => {
+  const plain =
+    module
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9_-]/g, '_')
+      .slice(0, 50) || 'flow'
+  const taken = new Set(flows.map(({id}) => id))
+  for (let n = 1; ; n++) {
+    const id = n === 1 ? plain : `${plain}_${n}`
+    if (!taken.has(id)) return id
+  }
+}
+
+/** Puts a field's mapping where it is, or after the others. */
+export const putMapping = (flow: Flow, mapping: Mapping): Flow => {
+  const at = flow.fields.findIndex(({field}) => field === mapping.field)
+  return {...flow, fields: at < 0 ? [...flow.fields, mapping] : flow.fields.with(at, mapping)}
+}
+
+/** What matched by the field does so no more. */
+export const dropMapping = (flow: Flow, field: string): Flow => {
+  const {match, ...rest} = {...flow, fields: flow.fields.filter(one => one.field !== field)}
+  const by = match?.by.filter(name => name !== field) ?? []
+  return by.length > 0 ? {...rest, match: {...match!, by}} : rest
+}
+
+/** Fields a record cannot be created without, and that nothing writes yet. */
+export const missingFields = ({fields, parent}: Flow, known: readonly Field[]): Field[] => {
+  const written = new Set(fields.filter(({mode}) => mode !== 'skip').map(({field}) => field))
+  return known.filter(field => field.required && isFillable(field) && !written.has(field.apiName) && parent?.field !== field.apiName)
+}
+
+/** Columns of the file that nothing reads as a cell of their own: an expression may read more of the row. */
+export const unusedColumns = ({fields, parent, subform}: Flow, {columns}: Pick<Source, 'columns'>): string[] => {
+  const keys = [parent?.key?.childColumn, subform?.key?.childColumn]
+  const used = new Set([...fields.map(({mode, source}) => (mode === 'skip' ? null : source)), ...keys])
+  return columns.map(({name}) => name).filter(name => !used.has(name))
+}
+
+const shared = ['field', 'mode', 'empty', 'patch'] as const
+const converting = ['picklist', 'map', 'format', 'zone'] as const
+const keysOf: Record<Mapping['mode'], readonly (keyof Mapping)[]> = {
+  column: [...shared, ...converting, 'source', 'transform'],
+  static: [...shared, ...converting, 'staticValue'],
+  expression: [...shared, ...converting, 'source', 'transform'],
+  search: [...shared, 'source', 'searchField', 'searchMethod', 'searchExpression', 'onNone', 'onMany'],
+  skip: ['field', 'mode'],
+}
+
+/** A mapping with what its mode reads and nothing else: what was typed for another mode is not sent. */
+export const tidyMapping = (mapping: Mapping): Mapping => {
+  const kept = keysOf[mapping.mode].flatMap(key => {
+    const value = mapping[key]
+    return value === undefined || value === null || (value === '' && key !== 'staticValue') ? [] : [[key, value]]
+  })
+  const {map, ...tidy} = Object.fromEntries(kept) as Mapping
+  return tidy.picklist === 'map' ? {...tidy, map: map ?? {}} : tidy
+}
+
+export const tidyFlow = ({filter, guard, ...flow}: Flow): Flow => ({
+  ...flow,
+  ...(filter?.trim() && {filter}),
+  ...(guard?.trim() && {guard}),
+  fields: flow.fields.map(tidyMapping),
+})
+
+export type Issue = {path: (string | number)[]; message: string; line?: number; column?: number}
+
+/** The issues of one place, with what of their path is below it. */
+export const issuesAt = (issues: readonly Issue[], ...place: (string | number)[]): Issue[] =>
+  issues.filter(({path}) => place.every((part, at) => path[at] === part)).map(issue => ({...issue, path: issue.path.slice(place.length)}))
+
+/** "Line 2, column 5: …" where the place is one in an expression. */
+export const sayIssue = ({message, line, column}: Pick<Issue, 'message' | 'line' | 'column'>): string =>
+  line === undefined ? message : `Line ${line}, column ${column}: ${message}`
+
+/** Words of a column that the picklist does not have and the map does not know yet. */
+export const strangeWords = (cells: readonly string[], {picklist}: Pick<Field, 'picklist'>, map: Record<string, string>): string[] => {
+  const known = new Set([...picklist.flatMap(({actual, display}) => [actual, display]), ...Object.keys(map)].map(fold))
+  const found = new Map(cells.map(cell => [fold(cell), cell.trim()]))
+  return [...found].filter(([word]) => word !== '' && !known.has(word)).map(([, cell]) => cell)
+}
+const fold = (text: string) => text.trim().toLowerCase()
+
+/** What a mapping does, in a few words. */
+export const sayMapping = ({mode, source, staticValue, transform, searchField}: Mapping): string => {
+  switch (mode) {
+    case 'column':
+      return source ? `column ${source}${transform ? ', by an expression' : ''}` : 'no column yet'
+    case 'static':
+      return staticValue ? `always “${staticValue}”` : 'no value yet'
+    case 'expression':
+      return transform ? 'an expression' : 'no expression yet'
+    case 'search':
+      return source ? `a record found by column ${source}${searchField ? ` in ${searchField}` : ''}` : 'a record found by a search'
+    default:
+      return 'not written'
+  }
+}

@@ -1,0 +1,74 @@
+import {useState} from 'preact/hooks'
+import {ApiError} from '../../http.ts'
+import {useKept} from '../state/kept.ts'
+import {type Doing, useDoing} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {plural} from '../ui/format.ts'
+import {say} from '../ui/notice.ts'
+import {type Issue, tidyFlow} from './flows.ts'
+import type {Flow} from './import.ts'
+import type {Known} from './known.ts'
+
+type Kept = {flows: Flow[]; version: number}
+export type Draft = {
+  flows: Flow[]
+  /** Columns somebody said go nowhere, by flow. */
+  leftOut: Record<string, string[]>
+  isChanged: boolean
+  /** The import has other flows by now than those this draft began with. */
+  isBehind: boolean
+  issues: Issue[]
+  set: (flows: Flow[]) => void
+  leaveOut: (flow: string, columns: string[]) => void
+  forget: () => void
+  save: Doing<[]>
+}
+
+/** The flows as somebody edits them: kept over a reload until they are saved. What the server finds wrong with them stays until they are changed there. */
+export const useDraft = ({import: found, again}: Known): Draft => {
+  const [kept, setKept, forget] = useKept<Kept | null>(`mapping ${found.id}`, null)
+  const [leftOut, setLeftOut] = useKept<Record<string, string[]>>(`left out ${found.id}`, {})
+  const [issues, setIssues] = useState<Issue[]>([])
+  const {flows, version} = kept ?? found
+  const isChanged = JSON.stringify(flows) !== JSON.stringify(found.flows)
+  const save = useDoing(async () => {
+    const refused = await putFlows(found.id, flows)
+    setIssues(refused)
+    if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)
+    await again()
+    forget()
+    say('The mapping is saved')
+  })
+  return {
+    ...{flows, leftOut, isChanged, issues, save},
+    isBehind: isChanged && version !== found.version,
+    set: next => {
+      setIssues(left(issues, flows, next))
+      setKept({flows: next, version})
+    },
+    leaveOut: (flow, columns) => setLeftOut(before => ({...before, [flow]: columns})),
+    forget: () => {
+      setIssues([])
+      forget()
+    },
+  }
+}
+
+/** What the server finds wrong with them; nothing when they are saved. */
+const putFlows = async (id: string, flows: Flow[]): Promise<Issue[]> => {
+  try {
+    await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow))
+    return []
+  } catch (error) {
+    if (error instanceof ApiError && Array.isArray(error.body?.issues)) return error.body.issues
+    throw error
+  }
+}
+
+/** Issues name places by number: they hold for the flows and mappings that are what and where they were. */
+const left = (issues: Issue[], before: Flow[], after: Flow[]): Issue[] =>
+  issues.filter(({path: [at, part, field]}) => {
+    const [was, is] = [before[Number(at)], after[Number(at)]]
+    if (was === is) return true
+    return part === 'fields' && field !== undefined && was?.id === is?.id && was?.fields[Number(field)] === is?.fields[Number(field)]
+  })

@@ -1,0 +1,131 @@
+import {useEffect, useState} from 'preact/hooks'
+import type {Json} from '../../http.ts'
+import {Connect} from '../connections/connect.ts'
+import {readDiscovery, runDiscovery} from '../connections/discovery.ts'
+import type {Connection} from '../connections/list.ts'
+import {html} from '../html.ts'
+import {pause} from '../state/jobs.ts'
+import {useKept} from '../state/kept.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {go, place, to} from '../state/place.ts'
+import {client, inOrg, isAtLeast} from '../state/session.ts'
+import type {TemplateOutline} from '../templates/list.ts'
+import {Button} from '../ui/button.ts'
+import {Select, TextField} from '../ui/field.ts'
+import {onDay} from '../ui/format.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import {Page, Shown} from '../ui/page.ts'
+import {Progress} from '../ui/progress.ts'
+
+type Ground = {connections: Connection[]; templates: TemplateOutline[]}
+
+/** An import begins with a name and the CRM it writes to, or with a template, which says the rest. */
+export const NewImport = () => {
+  const loaded = useLoad<Ground>(async signal => {
+    const [{connectors}, {templates}] = await Promise.all([
+      client.get<Json>(inOrg('/connectors'), {}, signal),
+      client.get<Json>(inOrg('/templates'), {limit: 200}, signal),
+    ])
+    return {connections: (connectors as Connection[]).filter(({state}) => state === 'connected'), templates}
+  }, [])
+  return html`
+    <${Page} title="New import" trail=${[{label: 'Imports', href: to('imports')}]} lead="Next you send files, see what is in them, and say where each column goes. Nothing is written before you start a run.">
+      <${Shown} of=${loaded}>
+        ${({connections, templates}: Ground) =>
+          connections.length === 0
+            ? html`<${NoConnection} again=${loaded.again} />`
+            : html`<${ImportForm} connections=${connections} templates=${templates} />`}
+      <//>
+    <//>
+  `
+}
+
+const NoConnection = ({again}: {again: () => void}) => {
+  const [connected, setConnected] = useState<string | null>(null)
+  if (connected) return html`<${AwaitDiscovery} connection=${connected} onRead=${again} />`
+  if (!isAtLeast('admin')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
+  return html`
+    <${Notice} title="First connect the CRM that is written to">You sign in to it in a window of its own, and consent there.<//>
+    <${Connect} isFirst=${true} again=${setConnected} />
+  `
+}
+
+const lookEveryMs = 1500
+
+/** Modules and fields are read right after a connection is made: seconds to minutes. */
+const AwaitDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
+  const [error, setError] = useState<unknown>(null)
+  useEffect(() => {
+    const gone = new AbortController()
+    awaitDiscovery(connection, gone.signal).then(onRead, reason => gone.signal.aborted || setError(reason))
+    return () => gone.abort()
+  }, [connection])
+  return html`
+    <${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Connected. The CRM’s modules and fields are being read …" />
+    <${Problem} error=${error} />
+  `
+}
+
+const mostLooks = 400
+const awaitDiscovery = async (connection: string, signal: AbortSignal) => {
+  for (let looked = 0; looked < mostLooks; looked++) {
+    if (await readDiscovery(connection, signal)) return
+    await pause(lookEveryMs, signal)
+  }
+  throw new Error('The modules are still being read. Look at the connection, and come back')
+}
+
+const usualName = () => `Import of ${onDay(new Date().toISOString())}`
+
+type Kept = {name: string; connectorId: string; templateId: string}
+
+const ImportForm = ({connections, templates}: Ground) => {
+  const wanted = place.value.query.get('template') ?? ''
+  const [draft, setDraft, forget] = useKept<Kept>('new import', {name: '', connectorId: '', templateId: ''})
+  const templateId = wanted || draft.templateId
+  const template = templates.find(({id}) => id === templateId)
+  const connectorId = draft.connectorId || template?.connectorId || connections[0]!.id
+  const make = useDoing(async () => {
+    const name = draft.name.trim() || (template ? '' : usualName())
+    const {import: made} = await client.post(inOrg('/imports'), {connectorId, ...(name && {name}), ...(template && {templateId})})
+    forget()
+    go(to('imports', made.id, 'files'), {replace: true})
+  })
+  const change = (changes: Partial<Kept>) => setDraft({...draft, templateId, ...changes})
+  const chooseTemplate = (id: string) => {
+    if (wanted) go(to('imports', 'new'), {replace: true})
+    change({templateId: id, connectorId: ''})
+  }
+  const submit = (event: Event) => {
+    event.preventDefault()
+    make.run()
+  }
+  return html`
+    <form class="sheet new-import" onSubmit=${submit}>
+      <${TextField} label="Name" hint=${`What you will find it by. Where you leave it empty: ${template ? 'the template’s name' : usualName()}`} maxlength="200" value=${draft.name} onInput=${(name: string) => change({name})} />
+      ${(templates.length > 0 || wanted) && html`<${Select} label="Template" hint="Files like those of another import, mapped already" value=${template?.id ?? ''} options=${[{value: '', label: 'None: map the columns here'}, ...templates.map(({id, name}) => ({value: id, label: name}))]} onChange=${chooseTemplate} />`}
+      ${wanted && !template && html`<${Notice} kind="warning">The template you came with is not there, or not shared with you. Choose another one, or none.<//>`}
+      <${Select} label="Connection" hint="The CRM rows are written to" value=${connectorId} options=${connections.map(({id, name, crmUserName}) => ({value: id, label: `${name} (as ${crmUserName})`}))} onChange=${(id: string) => change({connectorId: id})} />
+      <${Undiscovered} key=${connectorId} connection=${connectorId} />
+      <${Problem} error=${make.error} title="The import was not made" />
+      <${Button} kind="main" type="submit" isBusy=${make.isBusy}>Make the import<//>
+    </form>
+  `
+}
+
+/** A connection whose modules nobody has read yet: nothing could be mapped. */
+const Undiscovered = ({connection}: {connection: string}) => {
+  const {data, again} = useLoad<number>(
+    async signal => (await client.get<Json>(inOrg('/config/modules'), {connector: connection}, signal)).modules.length,
+    [connection],
+  )
+  const read = useDoing(async () => {
+    await runDiscovery(connection)
+    again()
+  })
+  if (data === undefined || data > 0) return null
+  return html`
+    <${Notice} kind="warning" title="Its modules and fields were not read yet">${isAtLeast('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read them now<//>` : 'Ask an admin to read them.'}<//>
+    <${Problem} error=${read.error} />
+  `
+}

@@ -1,0 +1,162 @@
+import {useEffect, useRef, useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useKept} from '../state/kept.ts'
+import {useDoing} from '../state/load.ts'
+import {client} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Select} from '../ui/field.ts'
+import {percent, plural} from '../ui/format.ts'
+import {Problem, say} from '../ui/notice.ts'
+import {type Field, isFillable, unusedColumns} from './flows.ts'
+import type {Flow, Imported, Source} from './import.ts'
+import type {Sample} from './module-data.ts'
+import {acceptAll, choicesFor, type Proposal, type Proposals as Proposed, sayModel, sayWhy, sureProposals, takeColumn} from './proposing.ts'
+
+type Props = {
+  found: Imported
+  flow: Flow
+  source: Source
+  fields: Field[]
+  sample: Sample
+  leftOut: string[]
+  change: (flow: Flow) => void
+  leaveOut: (columns: string[]) => void
+}
+const pageColumns = 30
+
+/** Columns that go nowhere yet, each with what is proposed for it and why. Nothing is taken before somebody says so. */
+export const Proposals = ({found, flow, source, fields, sample, leftOut, change, leaveOut}: Props) => {
+  const [proposed, setProposed] = useKept<Proposed | null>(`proposals ${found.id} ${source.id} ${flow.module}`, null)
+  const [most, setMost] = useState(pageColumns)
+  const ask = useAsk({found, flow, source, sample}, setProposed)
+  useEffect(() => {
+    if (flow.fields.length === 0 && !proposed) ask.run()
+  }, [flow.id])
+  const writable = fields.filter(field => isFillable(field) && !field.annotation?.excluded)
+  const unused = unusedColumns(flow, source)
+  const open = unused.filter(name => !leftOut.includes(name))
+  const list = useNextFocus(open)
+  const sayLeft = open.length === 0 ? 'Every column is mapped or left out' : `${plural(open.length, 'column')} to decide`
+  const one = (column: string) => {
+    const proposal = proposed?.proposals.find(found => found.column === column)
+    const take = (field: Field) => change(takeColumn(flow, column, field))
+    return html`<${OneColumn} key=${column} column=${column} source=${source} flow=${flow} proposal=${proposal} fields=${writable} take=${take} leave=${() => leaveOut([...leftOut, column])} />`
+  }
+  return html`
+    <section class="sheet" aria-label="Columns to decide">
+      <div class="row">
+        <h2 class="grow" tabindex="-1">${sayLeft}</h2>
+        <${AcceptSure} flow=${flow} proposals=${proposed?.proposals ?? []} fields=${writable} unused=${open} change=${change} />
+        <${Button} isBusy=${ask.isBusy} onClick=${() => ask.run()}>${proposed ? 'Propose again' : 'Propose a mapping'}<//>
+      </div>
+      <${Problem} error=${ask.error} title="No proposals came" />
+      ${proposed && sayModel(proposed.model) && html`<p class="quiet">${sayModel(proposed.model)}</p>`}
+      <ul class="plain columns-open" ref=${list}>${open.slice(0, most).map(one)}</ul>
+      ${open.length > most && html`<p><${Button} onClick=${() => setMost(most + pageColumns)}>Show ${Math.min(pageColumns, open.length - most)} more<//></p>`}
+      ${leftOut.length > 0 && html`<p class="quiet">${plural(leftOut.length, 'column')} left out. <${Button} kind="quiet" onClick=${() => leaveOut([])}>Show them again<//></p>`}
+    </section>
+  `
+}
+
+/** When the column that had the focus is decided, the one that took its place has it, or the heading. */
+const useNextFocus = (open: string[]) => {
+  const list = useRef<HTMLUListElement>(null)
+  const before = useRef(open)
+  useEffect(() => {
+    const at = before.current.findIndex(name => !open.includes(name))
+    const isLost = document.activeElement === document.body
+    before.current = open
+    if (at < 0 || !isLost) return
+    const next = list.current?.children[Math.min(at, open.length - 1)]?.querySelector('button')
+    const heading = list.current?.closest('section')?.querySelector('h2')
+    ;(next ?? heading)?.focus()
+  }, [open.join('\n')])
+  return list
+}
+
+type Asking = Pick<Props, 'found' | 'flow' | 'source' | 'sample'>
+
+const useAsk = ({found, flow, source, sample}: Asking, onAnswer: (answer: Proposed) => void) =>
+  useDoing(async () => {
+    const body = {
+      connectorId: found.connectorId,
+      modules: [flow.module],
+      ...sample,
+      import: found.id,
+      place: ['source', source.id],
+    }
+    const {proposals, model, samples, credits} = await client.post('/ai/auto-map', body)
+    onAnswer({proposals, model, samples, credits})
+    say(`Proposals for ${plural((proposals as Proposal[]).filter(({field}) => field !== null).length, 'column')}`)
+  })
+
+const thresholds = [0.95, 0.9, 0.8, 0.7, 0.6]
+
+type AcceptProps = {flow: Flow; proposals: Proposal[]; fields: Field[]; unused: string[]; change: (flow: Flow) => void}
+
+const AcceptSure = ({flow, proposals, fields, unused, change}: AcceptProps) => {
+  const [least, setLeast] = useKept('proposals least', 0.8)
+  if (proposals.length === 0) return null
+  const sure = sureProposals(flow, {proposals, fields, unused, least})
+  return html`
+    <div class="accept row">
+      <${Select} label="At least so sure" isHidden=${true} value=${String(least)} options=${thresholds.map(value => ({value: String(value), label: `${percent(value)} and over`}))} onChange=${(value: string) => setLeast(Number(value))} />
+      <${Button}
+        kind="main"
+        disabled=${sure.length === 0}
+        onClick=${() => {
+          change(acceptAll(flow, sure))
+          say(`${plural(sure.length, 'proposal')} accepted`)
+        }}
+      >
+        Accept ${sure.length}
+      <//>
+    </div>
+  `
+}
+
+type OneProps = {
+  column: string
+  source: Source
+  flow: Flow
+  proposal: Proposal | undefined
+  fields: Field[]
+  take: (field: Field) => void
+  leave: () => void
+}
+
+const OneColumn = ({column, source, flow, proposal, fields, take, leave}: OneProps) => {
+  const choices = choicesFor(flow, proposal, fields)
+  const samples = source.columns.find(({name}) => name === column)?.samples ?? []
+  const free = fields.filter(
+    ({apiName}) => !flow.fields.some(({field, mode}) => field === apiName && mode !== 'skip') && flow.parent?.field !== apiName,
+  )
+  const choose = (name: string) => {
+    const field = free.find(({apiName}) => apiName === name)
+    if (field) take(field)
+  }
+  return html`
+    <li>
+      <div class="column-open">
+        <div>
+          <strong>${column}</strong>
+          <span class="samples">${samples.slice(0, 3).map(sample => html`<span class="sample">${sample.length > 30 ? `${sample.slice(0, 30)} …` : sample}</span>`)}</span>
+        </div>
+        <div class="answers">
+          ${choices.slice(0, 3).map(
+            choice => html`
+              <${Button} class="answer" onClick=${() => take(choice.known)}>
+                <span class="unseen">${column} into </span><strong>${choice.known.label}</strong> <span class="confidence">${percent(choice.confidence)}</span><br /><span class="quiet">${sayWhy(choice)}</span>
+              <//>
+            `,
+          )}
+          ${choices.length === 0 && html`<p class="quiet">${proposal ? 'Nothing fits well.' : 'No proposal yet.'}</p>`}
+        </div>
+        <div class="row">
+          <${Select} label=${`Field for ${column}`} isHidden=${true} value="" options=${[{value: '', label: 'Another field …'}, ...free.map(({apiName, label}) => ({value: apiName, label: label === apiName ? label : `${label} (${apiName})`}))]} onChange=${choose} />
+          <${Button} onClick=${leave} label=${`Leave out ${column}`}>Leave out<//>
+        </div>
+      </div>
+    </li>
+  `
+}

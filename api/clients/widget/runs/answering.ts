@@ -1,0 +1,64 @@
+/** What is chosen for one question: one of its candidates, or what to do without. */
+export type Choice = {recordId: string} | {choice: 'create' | 'skip'}
+export type Candidate = {id: string; $display_name?: string} & Record<string, unknown>
+export type Question = {
+  key: string
+  kind: 'match' | 'lookup'
+  flowId: string
+  module: string
+  field: string | null
+  found: number
+  candidates: Candidate[]
+  rows: number
+  rowNumbers: number[]
+  answer: {choice: 'record' | 'create' | 'skip' | 'first' | 'ask'; recordId: string | null; at: string} | null
+}
+export type Rule = {flowId: string; kind: 'match' | 'lookup'; choice: 'create' | 'skip' | 'first' | 'ask'}
+export type Answers = Record<string, Choice>
+
+/** Answers as the API takes them. */
+export const answersOf = (answers: Answers): ({key: string} & Choice)[] =>
+  Object.entries(answers).map(([key, choice]) => ({key, ...choice}))
+
+/** What is chosen now: the person's draft before what is saved; null while nothing is. */
+export const chosenOf = ({answer}: Question, draft: Choice | undefined): Choice | null => {
+  if (draft) return draft
+  if (answer?.choice === 'record' && answer.recordId !== null) return {recordId: answer.recordId}
+  return answer?.choice === 'create' || answer?.choice === 'skip' ? {choice: answer.choice} : null
+}
+
+export const isSame = (a: Choice | null, b: Choice): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+/** "rows 7, 507 and 4 more". */
+export const sayRows = ({rows, rowNumbers}: Pick<Question, 'rows' | 'rowNumbers'>, most = 6): string => {
+  const shown = rowNumbers.slice(0, most).map(number => number.toLocaleString())
+  if (rows === 1) return `row ${shown[0] ?? ''}`
+  const more = rows - shown.length
+  return more > 0
+    ? `rows ${shown.join(', ')} and ${more.toLocaleString()} more`
+    : `rows ${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
+}
+
+/** Fields by which candidates differ stand first: they are what one chooses by. Links and people are told by their name. */
+export const fieldsOf = (candidates: Candidate[]): {field: string; isSame: boolean}[] => {
+  const names = [...new Set(candidates.flatMap(candidate => Object.keys(candidate)))].filter(name => name !== 'id' && !name.startsWith('$'))
+  return names
+    .map(field => ({field, isSame: new Set(candidates.map(candidate => sayValue(candidate[field]))).size <= 1}))
+    .toSorted((a, b) => Number(a.isSame) - Number(b.isSame))
+}
+
+export const sayValue = (value: unknown): string => {
+  if (value === null || value === undefined) return ''
+  if (Array.isArray(value)) return value.map(sayValue).join('; ')
+  if (typeof value === 'object') return sayValue((value as {name?: unknown}).name ?? JSON.stringify(value))
+  return String(value)
+}
+
+/** Those who ask, each flow and kind once. */
+export const askersOf = (
+  questions: Question[],
+): {flowId: string; kind: Question['kind']; module: string; questions: number; rows: number}[] =>
+  [...Map.groupBy(questions, ({flowId, kind}) => `${kind} ${flowId}`).values()].map(of => ({
+    ...{flowId: of[0]!.flowId, kind: of[0]!.kind, module: of[0]!.module, questions: of.length},
+    rows: of.reduce((sum, {rows}) => sum + rows, 0),
+  }))

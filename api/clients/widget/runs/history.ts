@@ -1,0 +1,89 @@
+import {html} from '../html.ts'
+import {useLoad} from '../state/load.ts'
+import {go, place, setQuery, to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Select} from '../ui/field.ts'
+import {Page, Shown} from '../ui/page.ts'
+import {type Column, Table} from '../ui/table.ts'
+import type {Run} from './run.ts'
+import {RunName, runColumns} from './run-list.ts'
+
+type RunPage = {runs: Run[]; nextCursor: string | null}
+
+const states: Record<string, {label: string; query: Record<string, string>}> = {
+  '': {label: 'Any', query: {}},
+  underway: {label: 'Under way', query: {state: 'queued,writing,paused,closing'}},
+  paused: {label: 'Paused', query: {state: 'paused'}},
+  done: {label: 'Done', query: {state: 'ended', stopped: 'false'}},
+  stopped: {label: 'Stopped or cancelled', query: {state: 'ended', stopped: 'true'}},
+}
+const kinds: Record<string, {label: string; query: Record<string, string>}> = {
+  '': {label: 'Runs and dry runs', query: {}},
+  runs: {label: 'Runs', query: {dryRun: 'false'}},
+  dry: {label: 'Dry runs', query: {dryRun: 'true'}},
+}
+
+const optionsOf = (choices: Record<string, {label: string}>) => Object.entries(choices).map(([value, {label}]) => ({value, label}))
+
+/** Every run of the organisation, the newest first. */
+export const History = () => {
+  const {query} = place.value
+  const [state, kind] = [query.get('state') ?? '', query.get('kind') ?? '']
+  const [ofImport, cursor] = [query.get('import') ?? undefined, query.get('cursor') ?? undefined]
+  const asked = {...states[state]?.query, ...kinds[kind]?.query, import: ofImport, cursor}
+  const page = useLoad<RunPage>(signal => client.get(inOrg('/runs'), asked, signal), [JSON.stringify(asked)])
+  const set = (changes: Record<string, string>) => setQuery({...changes, cursor: undefined})
+  const isFiltered = state !== '' || kind !== '' || ofImport !== undefined
+  return html`
+    <${Page} title="Runs" lead="What was written, tried and stopped, over all imports." actions=${html`<${Button} isBusy=${page.isLoading && page.data !== undefined} onClick=${page.again}>Refresh<//>`}>
+      <div class="run-filters" role="search" aria-label="Filter the runs">
+        <${Select} label="State" value=${state} options=${optionsOf(states)} onChange=${(value: string) => set({state: value})} />
+        <${Select} label="Kind" value=${kind} options=${optionsOf(kinds)} onChange=${(value: string) => set({kind: value})} />
+        <${ImportChoice} value=${ofImport} onChange=${(value: string) => set({import: value})} />
+        ${isFiltered && html`<${Button} kind="quiet" onClick=${() => set({state: '', kind: '', import: ''})}>Clear filters<//>`}
+      </div>
+      <${Shown} of=${page}>${(data: RunPage) => html`<${RunsTable} data=${data} isFiltered=${isFiltered} isFirst=${cursor === undefined} />`}<//>
+    <//>
+  `
+}
+
+const mostImports = 100
+
+/** The newest imports; one that is older is there while it is chosen. */
+const ImportChoice = ({value, onChange}: {value: string | undefined; onChange: (value: string) => void}) => {
+  const {data = []} = useLoad<{id: string; name: string}[]>(
+    async signal => (await client.get(inOrg('/imports'), {limit: mostImports}, signal)).imports,
+    [],
+  )
+  const known = data.map(({id, name}) => ({value: id, label: name}))
+  const other = value && !known.some(one => one.value === value) ? [{value, label: 'The chosen one'}] : []
+  return html`<${Select} label="Import" value=${value ?? ''} options=${[{value: '', label: 'Any'}, ...other, ...known]} onChange=${onChange} />`
+}
+
+const columns: Column<Run>[] = runColumns([
+  {
+    head: 'Import',
+    isName: true,
+    cell: run =>
+      run.importId
+        ? html`<a href=${to('imports', run.importId, 'runs')}>${run.importName}</a>`
+        : html`<span class="quiet">of no import</span>`,
+  },
+  {head: 'Kind', cell: run => html`<${RunName} run=${run} />`},
+])
+
+const RunsTable = ({data, isFiltered, isFirst}: {data: RunPage; isFiltered: boolean; isFirst: boolean}) => {
+  const {path, query} = place.value
+  const turn = (cursor: string | undefined) => go(to(...path, {...Object.fromEntries(query), cursor}))
+  const empty = isFiltered
+    ? html`<p>No run fits these filters.</p>`
+    : html`<p>Nothing has run yet.</p><a class="button" href=${to('imports')}>Go to the imports</a>`
+  return html`
+    <${Table} caption="Runs, the newest first" columns=${columns} rows=${data.runs} keyOf=${({id}: Run) => id} empty=${empty} />
+    <div class="run-pager">
+      ${!isFirst && html`<${Button} onClick=${() => turn(undefined)}>Newest<//>`}
+      ${data.nextCursor !== null && html`<${Button} onClick=${() => turn(data.nextCursor!)}>Older<//>`}
+    </div>
+  `
+}

@@ -1,0 +1,74 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {ImportFrame} from '../imports/frame.ts'
+import type {Known} from '../imports/known.ts'
+import type {PageProps} from '../pages.ts'
+import {useKept} from '../state/kept.ts'
+import {useDoing, useLoad} from '../state/load.ts'
+import {go, place, setQuery, to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {count, plural} from '../ui/format.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {type Answers, answersOf, type Choice, type Question, type Rule} from './answering.ts'
+import {chooseRun} from './choose.ts'
+import {RunLine} from './live-sheet.ts'
+import {QuestionSheet} from './question.ts'
+import {Retry} from './retry.ts'
+import {Rules} from './rules.ts'
+import type {Run} from './run.ts'
+
+type QuestionPage = {questions: Question[]; rules: Rule[]; nextCursor: string | null}
+
+/** Rows that wait for somebody to say which record they mean. */
+export const Questions = ({params: {id = ''}}: PageProps) => html`
+  <${ImportFrame} id=${id} step="results" title="Questions" lead="Some rows match several records, or their links do. Say what is meant; a retry then writes them.">
+    ${(known: Known) => html`<${QuestionsOf} id=${id} known=${known} />`}
+  <//>
+`
+
+const QuestionsOf = ({id, known}: {id: string; known: Known}) => {
+  const runId = chooseRun(known, {dryRun: false})
+  const loaded = useLoad<Run | null>(
+    async signal => (runId === null ? null : (await client.get<{run: Run}>(inOrg(`/imports/${id}/runs/${runId}`), {}, signal)).run),
+    [id, runId],
+  )
+  return html`<${Shown} of=${loaded}>${(run: Run | null) => (run ? html`<${RunQuestions} key=${run.id} id=${id} run=${run} known=${known} />` : html`<div class="empty">Nothing has run yet, so nothing is asked.</div>`)}<//>`
+}
+
+const RunQuestions = ({id, run, known}: {id: string; run: Run; known: Known}) => {
+  const path = inOrg(`/imports/${id}/runs/${run.id}/questions`)
+  const cursor = place.value.query.get('cursor') ?? undefined
+  const page = useLoad<QuestionPage>(signal => client.get(path, {cursor, limit: 20}, signal), [run.id, cursor])
+  const [drafts, setDrafts, forget] = useKept<Answers>(`answers ${run.id}`, {})
+  const [hasSaved, setSaved] = useState(false)
+  const saving = useDoing(async (rules: {flowId: string; kind: string; choice: string}[] = []) => {
+    await client.post(path, {answers: answersOf(drafts), rules})
+    forget()
+    setSaved(true)
+    say('Your answers are saved')
+    page.again()
+  })
+  const answer = (key: string, choice: Choice) => setDrafts(before => ({...before, [key]: choice}))
+  const started = (next: string) => go(to('imports', id, 'run', {run: next}))
+  const waiting = Object.keys(drafts).length
+  return html`
+    <${RunLine} run=${run} />
+    <${Shown} of=${page}>
+      ${({questions, rules, nextCursor}: QuestionPage) => html`
+        ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run asks nothing.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>Go to its rows</a></div>`}
+        ${questions.length > 0 && html`<${Rules} questions=${questions} rules=${rules} isBusy=${saving.isBusy} onRule=${(rule: Rule) => saving.run([rule])} />`}
+        ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
+        <div class="run-pager">
+          ${cursor && html`<${Button} onClick=${() => setQuery({cursor: undefined})}>First page<//>`}
+          ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>Next questions<//>`}
+        </div>
+        <${Problem} error=${saving.error} />
+        ${questions.length > 0 && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? 'Nothing to save' : `${plural(waiting, 'answer')} not saved yet`}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>Save ${waiting > 0 ? plural(waiting, 'answer') : 'answers'}<//></div>`}
+        ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title="Saved">Nothing is written by that alone: a retry applies the answers to the ${count(questions.reduce((sum, {rows}) => sum + rows, 0))} rows that wait.<//>`}
+      `}
+    <//>
+    <${Retry} importId=${id} run=${run} known=${known} onStarted=${started} />
+  `
+}

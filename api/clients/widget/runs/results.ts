@@ -1,0 +1,67 @@
+import {html} from '../html.ts'
+import {ImportFrame} from '../imports/frame.ts'
+import type {Known} from '../imports/known.ts'
+import type {PageProps} from '../pages.ts'
+import {useLoad} from '../state/load.ts'
+import {go, place, to} from '../state/place.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Select} from '../ui/field.ts'
+import {at} from '../ui/format.ts'
+import {Notice, Problem} from '../ui/notice.ts'
+import {Shown} from '../ui/page.ts'
+import {chooseRun, runsOf} from './choose.ts'
+import {Download} from './downloads.ts'
+import {RunLine} from './live-sheet.ts'
+import {EveryRow} from './outcomes.ts'
+import {RowsPanel} from './rows-panel.ts'
+import {isUnderWay, kindOf, type Run, sayState} from './run.ts'
+import {sumCounts} from './tally.ts'
+import {useTally} from './use-tally.ts'
+
+/** What became of each row of a run. */
+export const Results = ({params: {id = ''}}: PageProps) => html`
+  <${ImportFrame} id=${id} step="results" actions=${html`<a class="button" href=${to('imports', id, 'runs')}>All runs</a>`}>
+    ${(known: Known) => html`<${ResultsBody} id=${id} known=${known} />`}
+  <//>
+`
+
+const ResultsBody = ({id, known}: {id: string; known: Known}) => {
+  const runId = chooseRun(known, {dryRun: false})
+  const loaded = useLoad<Run | null>(
+    async signal => (runId === null ? null : (await client.get<{run: Run}>(inOrg(`/imports/${id}/runs/${runId}`), {}, signal)).run),
+    [id, runId],
+  )
+  if (runId === null)
+    return html`<div class="empty"><p>Nothing has run yet.</p><a class="button" href=${to('imports', id, 'run')}>Go to the run</a></div>`
+  return html`<${Shown} of=${loaded}>${(run: Run | null) => run && html`<${RunResults} key=${run.id} id=${id} run=${run} known=${known} />`}<//>`
+}
+
+const RunResults = ({id, run, known}: {id: string; run: Run; known: Known}) => {
+  const tally = useTally(id, run.expiredAt || run.dryRun ? null : run.id)
+  const {failed, refused} = sumCounts(run.counts)
+  const runs = runsOf(known).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
+  const source = tally.sources.length > 1 ? (place.value.query.get('source') ?? tally.sources[0]?.id) : undefined
+  const label = tally.sources.find(({id: one}) => one === source)?.label
+  if (run.dryRun)
+    return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>Look at what it would have done</a><//>`
+  return html`
+    <div class="results-head">
+      <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /></div>
+      ${runs.length > 1 && html`<${Select} label="Run" value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${sayState(one).word.toLowerCase()}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
+    </div>
+    ${isUnderWay(run) && html`<${Notice} title="This run is under way" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>Watch it</a>`}>Rows are told as far as it has come.<//>`}
+    ${
+      run.expiredAt
+        ? html`<${Notice} title="The rows of this run are gone">They went at the end of the plan's history window, on ${at(run.expiredAt)}. Its counts are left.<//>`
+        : html`
+          <div class="actions">
+            <${Download} importId=${id} run=${run.id} kind="results" source=${source}>Download results.csv${label && ` of ${label}`}<//>
+            ${failed + refused > 0 && html`<${Download} importId=${id} run=${run.id} kind="failed" source=${source}>Download failed.csv${label && ` of ${label}`}<//>`}
+            ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
+          </div>
+          <${Problem} error=${tally.error} again=${tally.again} />
+          <${RowsPanel} importId=${id} run=${run} tally=${tally} />
+        `
+    }
+  `
+}

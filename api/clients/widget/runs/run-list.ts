@@ -1,0 +1,56 @@
+import {html} from '../html.ts'
+import {to} from '../state/place.ts'
+import {at, count, duration, plural} from '../ui/format.ts'
+import {Pill} from '../ui/pill.ts'
+import type {Column} from '../ui/table.ts'
+import {kindOf, type Run, sayRange, sayState} from './run.ts'
+import {type OutcomeKey, outcomeKeys, outcomeWords, sumCounts} from './tally.ts'
+
+/** Where a run is looked at; null of one that belongs to no import. */
+export const addressOf = ({id, importId, dryRun}: Run): string | null =>
+  importId === null ? null : to('imports', importId, dryRun ? 'try' : 'run', {run: id})
+
+const short: Partial<Record<OutcomeKey, string>> = {
+  planned: 'would be written',
+  inherited: 'written before',
+  filtered: 'filtered out',
+  unanswered: 'without answer',
+}
+
+/** What it came to, in a few words; what is nought is left out. */
+export const sayCounts = (run: Pick<Run, 'counts'>): string => {
+  const sum = sumCounts(run.counts)
+  const parts = outcomeKeys
+    .filter(key => sum[key] > 0)
+    .map(key => `${count(sum[key])} ${short[key] ?? outcomeWords[key].word.toLowerCase()}`)
+  return parts.join(', ') || 'no rows yet'
+}
+
+const sayTook = ({startedAt, endedAt}: Run) =>
+  startedAt && endedAt ? duration(Math.max(1000, Date.parse(endedAt) - Date.parse(startedAt))) : '–'
+
+/** What every list of runs shows; `first` stands before it. */
+export const runColumns = (first: Column<Run>[]): Column<Run>[] => [
+  ...first,
+  {
+    head: 'State',
+    cell: run => {
+      const {word, tone} = sayState(run)
+      return html`<${Pill} tone=${tone}>${word}<//>`
+    },
+  },
+  {
+    head: 'Rows',
+    cell: run =>
+      html`${sayCounts(run)}${run.progress && run.state !== 'ended' && html`<span class="hint"> of ${plural(run.progress.total, 'row')}</span>`}${run.questions > 0 && run.importId && !run.dryRun && html` · <a href=${to('imports', run.importId, 'questions', {run: run.id})}>${plural(run.questions, 'question')}</a>`}`,
+  },
+  {head: 'Began', cell: run => at(run.startedAt ?? run.authorisedAt)},
+  {head: 'Took', cell: sayTook},
+]
+
+/** The run's name in a list: what kind it is, with its range. */
+export const RunName = ({run}: {run: Run}) => {
+  const address = addressOf(run)
+  const range = sayRange(run.rows)
+  return html`${address ? html`<a href=${address}>${kindOf(run)}</a>` : kindOf(run)}${range && html` <span class="hint">${range}</span>`}`
+}

@@ -1,0 +1,99 @@
+const filter = document.getElementById('filter')
+const found = document.getElementById('found')
+const menu = document.querySelector('.menu')
+const groups = [...document.querySelectorAll('.group')]
+const wereOpen = new Map(groups.map(group => [group, group.open]))
+
+const narrow = () => {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean)
+  let count = 0
+  for (const group of groups) {
+    let any = false
+    for (const item of group.querySelectorAll('li')) {
+      const fits = words.every(word => item.dataset.words.includes(word))
+      item.hidden = !fits
+      any ||= fits
+      if (fits) count++
+    }
+    group.hidden = !any
+    group.open = words.length ? any : wereOpen.get(group)
+  }
+  found.textContent = words.length ? `${count} found` : ''
+}
+filter.addEventListener('input', narrow)
+filter.addEventListener('keydown', event => {
+  if (event.key === 'Escape') {
+    filter.value = ''
+    narrow()
+  }
+})
+
+/** `/` goes to the filter, as in many a reference. */
+document.addEventListener('keydown', event => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return
+  event.preventDefault()
+  menu.open = true
+  filter.focus()
+})
+
+for (const button of document.querySelectorAll('.copy')) {
+  button.hidden = !navigator.clipboard
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(button.previousElementSibling.textContent)
+    button.textContent = 'Copied'
+    setTimeout(() => {
+      button.textContent = 'Copy'
+    }, 1500)
+  })
+}
+
+/** Opens an object in place, from where it is shown further down. */
+document.addEventListener(
+  'toggle',
+  ({target}) => {
+    if (!target.classList.contains('named') || !target.open || target.dataset.filled) return
+    target.dataset.filled = 'yes'
+    for (const see of target.querySelectorAll(':scope > .see')) {
+      const shown = document.getElementById(see.firstElementChild.hash.slice(1))
+      for (const tree of shown?.querySelectorAll(':scope > .tree') ?? []) {
+        const copy = tree.cloneNode(true)
+        for (const opened of copy.querySelectorAll('[open], [data-filled]')) {
+          opened.open = false
+          delete opened.dataset.filled
+        }
+        see.after(copy)
+      }
+    }
+  },
+  true,
+)
+
+/** An operation's name leads to its page from any other; what it points to is opened. */
+const follow = () => {
+  const name = decodeURIComponent(location.hash.slice(1))
+  if (!name) return
+  const here = document.getElementById(name)
+  if (!here) {
+    const link = [...document.querySelectorAll('nav a')].find(({hash}) => hash === location.hash)
+    if (link) location.replace(link.href)
+    return
+  }
+  for (let at = here; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true
+  for (const link of document.querySelectorAll('nav a')) {
+    if (link.hash === location.hash) link.setAttribute('aria-current', 'location')
+    else link.removeAttribute('aria-current')
+  }
+  here.scrollIntoView()
+}
+addEventListener('hashchange', follow)
+
+const isPhone = matchMedia('(max-width: 50rem)')
+menu.open = !isPhone.matches
+isPhone.addEventListener('change', ({matches}) => {
+  menu.open = !matches
+})
+for (const link of menu.querySelectorAll('a'))
+  link.addEventListener('click', () => {
+    if (isPhone.matches) menu.open = false
+  })
+follow()

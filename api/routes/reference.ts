@@ -1,0 +1,71 @@
+import {createHash} from 'node:crypto'
+import {z} from 'zod'
+import type {Config} from '../../shared/config.ts'
+import {File, Nothing} from '../answers/common.ts'
+import {type Document, describeApi} from '../reference/document.ts'
+import {openPages} from '../reference/page/page.ts'
+import {reply} from '../reply.ts'
+import {type Route, route} from '../route.ts'
+
+type Opened = {text: string; tag: string; show: ReturnType<typeof openPages>}
+
+const page = File('text/html', 'A page for people, which loads nothing from elsewhere')
+
+/** What the table of routes says of itself, for programs and for people. Made once, when first asked for. */
+export const describeRoutes = (table: () => readonly Route[]): Route[] => {
+  let opened: Opened | undefined
+  const open = (config: Config) => (opened ??= openDocument(describeApi(config, table())))
+  return [
+    route({
+      method: 'get',
+      path: '/openapi.json',
+      access: {public: true},
+      summary: 'Read the OpenAPI document of this API',
+      description: 'OpenAPI 3.1, made of what the routes themselves check requests and answers with.',
+      answers: {200: {type: 'application/json', what: 'The document', schema: OpenApi}, 304: Nothing('The document is the one you have')},
+      refusals: [],
+      handle({config, request: {headers}}) {
+        const {text, tag} = open(config)
+        const told = {etag: tag, 'cache-control': 'no-cache'}
+        if (headers['if-none-match']?.includes(tag)) return reply({status: 304, headers: told})
+        return reply({headers: {'content-type': 'application/json; charset=utf-8', ...told}, body: text})
+      },
+    }),
+
+    route({
+      method: 'get',
+      path: '/reference',
+      access: {public: true},
+      summary: 'Show the reference of this API',
+      answers: {200: page},
+      refusals: [],
+      handle: ({config}) => open(config).show(null),
+    }),
+
+    route({
+      method: 'get',
+      path: '/reference/:noun',
+      access: {public: true},
+      summary: 'Show the operations of a noun of this API',
+      answers: {200: page},
+      refusals: ['NOT_FOUND'],
+      example: {params: {noun: 'runs'}},
+      params: z.object({noun: z.string().describe('The noun as the pages link to it: in small letters, with dashes')}),
+      handle: ({config, params: {noun}}) => open(config).show(noun),
+    }),
+  ]
+}
+
+const OpenApi = z.looseObject({
+  openapi: z.string().describe('The version of OpenAPI'),
+  info: z
+    .looseObject({title: z.string().describe('What it is called'), version: z.string().describe('Its version')})
+    .describe('What is described, and which version of it'),
+  paths: z.record(z.string(), z.unknown()).describe('The operations, by path'),
+})
+
+const openDocument = (document: Document): Opened => {
+  const text = JSON.stringify(document)
+  const tag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
+  return {text, tag, show: openPages(document)}
+}

@@ -1,0 +1,153 @@
+import {execFile} from 'node:child_process'
+import {mkdtemp, rm, writeFile} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {fileURLToPath} from 'node:url'
+import {promisify} from 'node:util'
+import test from 'ava'
+import {z} from 'zod'
+import {routes} from '../../api/app.ts'
+import {describeApi, nameOf, nouns} from '../../api/reference/document.ts'
+import {pathOf} from '../../api/reference/operation.ts'
+import {refusalsOf, refusalsOfNoRoute} from '../../api/reference/refusals.ts'
+import type {AnswerShape, Route} from '../../api/route.ts'
+import {codes} from '../../shared/errors.ts'
+import {world} from '../world.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const document: any = describeApi({PUBLIC_URL: 'https://lading.test'}, routes)
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item as Record<string, any>).map(([method, operation]) => ({method, path, operation})),
+)
+
+test('every route is in the document under a name of its own, and nothing else is', t => {
+  t.deepEqual(operations.map(({method, path}) => `${method} ${path}`).sort(), routes.map(one => `${one.method} ${pathOf(one)}`).sort())
+  const named = nouns.flatMap(({operations: of}) => Object.entries(of))
+  t.deepEqual(named.map(([, at]) => at).sort(), routes.map(nameOf).sort())
+  t.is(new Set(named.map(([id]) => id)).size, named.length)
+  t.true(operations.every(({operation}) => operation.tags.length === 1))
+})
+
+test('redocly finds nothing', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'lading-reference-'))
+  t.teardown(() => rm(folder, {recursive: true}))
+  const file = join(folder, 'openapi.json')
+  await writeFile(file, JSON.stringify(document))
+  const bin = join(root, 'node_modules/.bin/redocly')
+  const {stdout} = await promisify(execFile)(
+    process.execPath,
+    [bin, 'lint', file, '--config', join(root, 'api/reference/redocly.yaml'), '--format', 'json'],
+    {env: {...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true'}, maxBuffer: 16 * 1024 ** 2},
+  ).catch(({stdout}) => ({stdout}))
+  const {totals, problems} = JSON.parse(stdout)
+  t.deepEqual({problems, totals}, {problems: [], totals: {errors: 0, warnings: 0, ignored: 0}})
+})
+
+test('a route says in one line what it does, and what each parameter and field is', t => {
+  for (const {summary, path, body, sends} of routes) {
+    t.regex(summary, /^[A-Z].{5,79}[^.]$/, path)
+    t.is(typeof body === 'string', sends !== undefined || typeof body === 'string', path)
+    if (typeof body === 'string') t.truthy(sends, `${path} says what its body is to be`)
+  }
+  t.deepEqual(undescribed(), [])
+})
+
+/** By where they are, in parameters, bodies, answers and what they name. */
+const undescribed = () => {
+  const found = new Set<string>()
+  const walk = (schema: any, at: string) => {
+    for (const [name, one] of Object.entries<any>(schema?.properties ?? {})) {
+      const named = one.$ref && document.components.schemas[one.$ref.split('/').at(-1)]
+      // The envelope's codes stand as a narrower list beside what describes it.
+      if (!one.description && !named && !(one.enum && schema.$ref)) found.add(`${at}.${name}`)
+      walk(one, `${at}.${name}`)
+    }
+    for (const inner of [schema?.items, schema?.additionalProperties, ...(schema?.anyOf ?? []), ...(schema?.oneOf ?? [])])
+      if (inner) walk(inner, at)
+  }
+  for (const {method, path, operation} of operations) {
+    for (const {name, description} of operation.parameters ?? []) if (!description) found.add(`${method} ${path} ${name}`)
+    for (const {content = {}} of [operation.requestBody ?? {}, ...Object.values<any>(operation.responses)])
+      for (const {schema} of Object.values<any>(content)) walk(schema, `${method} ${path}`)
+  }
+  for (const [name, schema] of Object.entries(document.components.schemas)) walk(schema, name)
+  return [...found]
+}
+
+test('every example fits the schemas beside it', t => {
+  for (const route of routes) {
+    const {example, params, query, body, sends} = route
+    if (!example) continue
+    const wrong = [
+      ...misfits(params && params.partial?.(), example.params),
+      ...misfits(query, example.query && texts(example.query)),
+      ...bodiesOf(body, sends).flatMap(schema => misfits(schema, example.body)),
+      ...answersOf(route).flatMap(schema => misfits(schema, example.answer)),
+    ]
+    t.deepEqual(wrong, [], nameOf(route))
+    if (example.answer !== undefined) t.is(answersOf(route).length, 1, `${nameOf(route)} answers its example`)
+  }
+})
+
+const misfits = (schema: z.ZodType | undefined, value: unknown): string[] => {
+  if (value === undefined) return []
+  if (!schema) return ['there is no schema for it']
+  const {error} = schema.safeParse(value)
+  return error ? [z.prettifyError(error)] : []
+}
+
+const texts = (query: object) => Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]))
+
+const bodiesOf = (body: Route['body'], sends: Route['sends']): z.ZodType[] => {
+  if (typeof body === 'object' && !sends) return [body]
+  return [sends ?? []].flat().flatMap(one => one.schema ?? [])
+}
+
+/** Of the first success, in JSON. */
+const answersOf = ({answers}: Route): z.ZodType[] => {
+  const [shapes] = [answers[200], answers[201]].filter(one => one !== undefined)
+  return ([shapes ?? []].flat() as AnswerShape[]).flatMap(shape => ('what' in shape ? (shape.schema ?? []) : shape))
+}
+
+test('every code there is, is told by a route or said where else it is told', t => {
+  const told = new Set<string>([...routes.flatMap(refusalsOf).map(({code}) => code), ...refusalsOfNoRoute, ...Object.keys(elsewhere)])
+  t.deepEqual(
+    codes.filter(code => !told.has(code)),
+    [],
+  )
+  const ofRoutes = new Set<string>(routes.flatMap(refusalsOf).map(({code}) => code))
+  t.deepEqual(
+    Object.keys(elsewhere).filter(code => ofRoutes.has(code)),
+    [],
+    'what a route tells is not told elsewhere alone',
+  )
+})
+
+const elsewhere = {ROW_OF_ANOTHER_PARENT: 'of one row, in the answer to a write'}
+
+test('the document and its pages are served, and load nothing from elsewhere', async t => {
+  const {as} = await world(t)
+  const ask = as(null)
+  const served = await ask('GET', '/openapi.json')
+  t.deepEqual(served.body.paths, document.paths)
+  t.is((await ask('GET', '/openapi.json', undefined, {'if-none-match': served.headers.get('etag')!})).status, 304)
+  const start = await ask('GET', '/reference')
+  t.regex(
+    start.headers.get('content-security-policy')!,
+    /^default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-[^']+'; img-src data:;/,
+  )
+  for (const {name, operations: of} of nouns) {
+    const {status, text} = await ask('GET', `/reference/${name.toLowerCase().replaceAll(' ', '-')}`)
+    t.is(status, 200, name)
+    for (const id of Object.keys(of)) t.true(text.includes(`id="${id}"`) && start.text.includes(`#${id}"`), id)
+    t.deepEqual([...text.matchAll(/<(?:script|link|img|iframe)[^>]*(?:src|href)="(?!data:)/g)], [], name)
+    // What is linked to within the page is there.
+    const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+    t.deepEqual(
+      [...text.matchAll(/ href="#([^"]+)"/g)].map(([, id]) => id).filter(id => !ids.has(id!)),
+      [],
+      name,
+    )
+  }
+  t.is((await ask('GET', '/reference/nothing')).body.code, 'NOT_FOUND')
+})

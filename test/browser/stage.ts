@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import {mkdirSync, readFileSync} from 'node:fs'
+import {join} from 'node:path'
+import {after, before} from 'node:test'
+import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page} from 'playwright-core'
+import {type Deployment, openDeployment} from '../deployment.ts'
+import {findChromium} from '../stack/chromium.ts'
+import {freePort} from '../stack/port.ts'
+import {root} from '../stack/stack.ts'
+
+/** Where pictures of the last run are put; those of the README stand in `test/browser/pictures`. */
+export const picturesDirectory = join(root, '.data', 'browser')
+const axeSource = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8')
+const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notices', 'schedules', 'writes', 'clock']
+
+export type Stage = {
+  world: Deployment
+  /** A page of its own, as somebody new to the browser has it; whatever it complains of fails the test. */
+  open(options?: BrowserContextOptions): Promise<Visitor>
+}
+export type Visitor = {context: BrowserContext; page: Page; complaints: string[]}
+
+/** A whole deployment and a browser for one file of tests, ended after its last. */
+export const stage = (label: string): Stage => {
+  const ends: (() => Promise<unknown>)[] = []
+  let browser: Browser
+  const opened = {} as Stage
+  before(async () => {
+    mkdirSync(picturesDirectory, {recursive: true})
+    const port = await freePort()
+    const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise'}
+    opened.world = await openDeployment(label, {workers, environment}, end => ends.push(end))
+    browser = await chromium.launch({executablePath: findChromium() ?? 'chromium', args: ['--no-sandbox']})
+    ends.push(() => browser.close())
+  })
+  after(async () => {
+    const ended = []
+    for (const end of ends.toReversed()) ended.push(...(await Promise.allSettled([end()])))
+    for (const end of ended) if (end.status === 'rejected') throw end.reason
+  })
+  opened.open = (options = {}) => openVisitor(browser, opened.world, options)
+  return opened
+}
+
+const openVisitor = async (browser: Browser, world: Deployment, options: BrowserContextOptions): Promise<Visitor> => {
+  const context = await browser.newContext({viewport: {width: 1200, height: 860}, ...options})
+  context.setDefaultTimeout(20_000)
+  const complaints: string[] = []
+  const page = await context.newPage()
+  watch(page, complaints)
+  await page.route('**/*', route => {
+    const {origin, protocol} = new URL(route.request().url())
+    if (origin === new URL(world.url).origin || ['data:', 'blob:'].includes(protocol)) return route.continue()
+    complaints.push(`asked ${route.request().url()}`)
+    return route.abort()
+  })
+  await page.goto(`${world.url}/`)
+  return {context, page, complaints}
+}
+
+/** Errors, and what the policy of the page refused. A refusal by the API is told by the page itself. */
+const watch = (page: Page, complaints: string[]) => {
+  page.on('pageerror', error => complaints.push(error.message))
+  page.on('console', message => {
+    if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) complaints.push(message.text())
+  })
+}
+
+/** Through the pop-up, as a person does; ends with the imports on the page. */
+export const signIn = async ({page, context}: Visitor, user = 'ana@example.org'): Promise<void> => {
+  const waiting = context.waitForEvent('page')
+  await page.getByRole('button', {name: /^Sign in/}).click()
+  await allow(await waiting, user)
+  await page.getByRole('navigation', {name: 'Sections'}).waitFor()
+}
+
+/** Says yes in the pop-up of the CRM's stand-in. */
+export const allow = async (popUp: Page, user = 'ana@example.org'): Promise<void> => {
+  await popUp.getByLabel(/Sign in as/).selectOption({value: user})
+  await popUp.getByRole('button', {name: 'Allow'}).click()
+}
+
+/** Everything the page asked for is there. */
+export const settled = (page: Page): Promise<void> => page.locator('.loading').first().waitFor({state: 'detached'})
+
+/** What axe finds that is serious or worse. The page's own policy keeps scripts out, so it is run past it. */
+export const assertAccessible = async (page: Page, where: string): Promise<void> => {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Runtime.evaluate', {expression: axeSource})
+  const {result, exceptionDetails} = await session.send('Runtime.evaluate', {
+    expression: `axe.run(document, {resultTypes: ['violations']}).then(({violations}) => JSON.stringify(violations.map(({id, impact, nodes}) => ({id, impact, nodes: nodes.map(({target}) => target.join(' '))}))))`,
+    awaitPromise: true,
+    returnByValue: true,
+  })
+  await session.detach()
+  assert.equal(exceptionDetails, undefined, `axe ran on ${where}`)
+  const found = JSON.parse(result.value) as {id: string; impact: string; nodes: string[]}[]
+  const serious = found.filter(({impact}) => impact === 'serious' || impact === 'critical')
+  assert.deepEqual(serious, [], `axe finds nothing serious on ${where}`)
+}
+
+/** Nothing stands out at the side of a page this wide. */
+export const assertFits = async (page: Page, where: string): Promise<void> => {
+  const over = await page.evaluate(() => (globalThis as any).document.documentElement.scrollWidth - (globalThis as any).innerWidth)
+  assert.ok(over <= 0, `${where} is moved sideways by ${over} px`)
+}
+
+export const picture = (page: Page, name: string, options: {fullPage?: boolean} = {}): Promise<unknown> =>
+  page.screenshot({path: join(picturesDirectory, `${name}.png`), animations: 'disabled', ...options})

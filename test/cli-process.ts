@@ -1,0 +1,92 @@
+import {type ChildProcess, spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {mkdtempSync, rmSync} from 'node:fs'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {fileURLToPath} from 'node:url'
+import {endWithWorld} from './world.ts'
+
+export const cliPath = fileURLToPath(new URL('../api/clients/lading.js', import.meta.url))
+
+export type Ended = {code: number | null; out: string; err: string}
+export type Started = {
+  child: ChildProcess
+  out(): string
+  err(): string
+  ended: Promise<Ended>
+}
+
+type Asked = {
+  env?: Record<string, string>
+  /** What the standard input holds. */
+  input?: string
+  /** A pseudo-terminal so wide, by `script` of util-linux; what it shows is in `out`, errors too. */
+  columns?: number
+  cwd?: string
+  /** Another program in place of `node lading.js`. */
+  command?: string[]
+}
+
+const longestMs = 60_000
+
+/** A home for the command line of one test: its sessions and what it remembers are nobody else's. `here` is a folder for files. */
+export const openHome = (env: Record<string, string> = {}) => {
+  const here = mkdtempSync(join(tmpdir(), 'lading-cli-'))
+  endWithWorld(async () => rmSync(here, {recursive: true, force: true}))
+  const places = {XDG_CONFIG_HOME: join(here, 'config'), XDG_STATE_HOME: join(here, 'state'), LADING_URL: '', LADING_TOKEN: ''}
+  const start = (args: string[], asked: Asked = {}) => startCli(args, {cwd: here, ...asked, env: {...places, ...env, ...asked.env}})
+  return {here, start, run: (args: string[], asked?: Asked) => start(args, asked).ended}
+}
+
+/** The command line as a process of its own, as a shell starts it. Killed after a minute. */
+const startCli = (args: string[], {env = {}, input, columns, cwd, command = [process.execPath, cliPath]}: Asked): Started => {
+  const whole = columns === undefined ? [...command, ...args] : inTerminal([...command, ...args], columns)
+  const plain = {...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, COLUMNS: undefined, NODE_OPTIONS: undefined}
+  const child = spawn(whole[0]!, whole.slice(1), {cwd, env: {...plain, TERM: 'xterm-256color', ...env}, stdio: 'pipe'})
+  const [out, err] = [collect(child.stdout!), collect(child.stderr!)]
+  child.stdin!.on('error', () => {})
+  if (input !== undefined) child.stdin!.end(input)
+  else if (columns === undefined) child.stdin!.end()
+  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs)
+  const ended = once(child, 'close').then(([code]) => {
+    clearTimeout(timer)
+    return {code: code as number | null, out: out(), err: err()}
+  })
+  return {child, out, err, ended}
+}
+
+const inTerminal = (command: string[], columns: number) => {
+  const words = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+  return ['script', '-qec', `stty rows 24 cols ${columns}; exec ${words}`, '/dev/null']
+}
+
+const collect = (stream: NodeJS.ReadableStream) => {
+  let text = ''
+  stream.setEncoding('utf8')
+  stream.on('data', chunk => (text += chunk))
+  return () => text
+}
+
+const esc = String.fromCharCode(27)
+const redraw = `\r${esc}[K`
+
+/** What a terminal shows in the end: lines that were drawn again are gone, and so are colours. */
+export const shownBy = (text: string) =>
+  text
+    .replaceAll('\r\n', '\n')
+    .split('\n')
+    .map(line => line.slice(line.lastIndexOf(redraw) + 1 && line.lastIndexOf(redraw) + redraw.length))
+    .join('\n')
+    .replaceAll(new RegExp(`${esc}\\[[\\d;]*m`, 'g'), '')
+
+/** Each state of the line that is drawn again and again. */
+export const drawnBy = (text: string) =>
+  text
+    .split(redraw)
+    .slice(1)
+    .map(part => part.split(/[\r\n]/)[0]!)
+    .filter(line => line && !line.includes(esc))
+
+/** Whether it has a colour, named by the number a terminal knows it by. */
+export const hasColour = (text: string, colour: number) => text.includes(`${esc}[${colour}m`)
+export const hasEscapes = (text: string) => text.includes(esc)

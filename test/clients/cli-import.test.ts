@@ -1,0 +1,139 @@
+import {writeFileSync} from 'node:fs'
+import {join} from 'node:path'
+import test from 'ava'
+import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../cli-process.ts'
+import {accountRows, accounts, ok, openOrg} from '../importing.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+let org: Awaited<ReturnType<typeof openOrg>>
+let secret: string
+let home: ReturnType<typeof openHome>
+
+test.before(async t => {
+  house = await world(t, {workers: ['imports', 'discovery']})
+  org = await openOrg(house)
+  secret = (await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)).secret
+  await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)
+  home = openHome({LADING_URL: house.url, LADING_TOKEN: secret})
+})
+const companies = {
+  name: 'Companies',
+  sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
+  flows: [{id: 'f', sourceId: 'companies', ...accounts}],
+}
+
+const fileOf = (name: string, text: string) => {
+  const path = join(home.here, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const eventsOf = (text: string): any[] =>
+  text
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+
+/** What no program that reads lines expects: escape sequences, carriage returns, a byte that is no text. */
+const control = /[^\P{Cc}\n\t]/u
+
+test('a file goes by a pipe from its upload to its results, and every row is there once', async t => {
+  const path = fileOf('whole.csv', accountRows(40, 'P-'))
+  const {code, out, err} = await home.run(['import', path, '--template', 'Companies', '--watch', '--json'])
+  t.is(code, 0, err)
+  t.is(err, '')
+  const events = eventsOf(out)
+  t.deepEqual([...new Set(events.map(({event}) => event))], ['source', 'run', 'state', 'progress', 'end'])
+  t.like(events[0], {source: {name: 'whole.csv', rows: 40}})
+  const {exit, run} = events.at(-1)
+  t.is(exit, 0)
+  t.is(run.counts.Accounts.created, 40)
+  t.is(house.crm.records('example', 'Accounts').filter(({Account_Number}: any) => String(Account_Number).startsWith('P-')).length, 40)
+
+  const results = await home.run(['results', run.id])
+  t.is(results.code, 0)
+  t.is(results.out.trim().split('\n').length, 41)
+  t.regex(results.out, /^name,number,city,/)
+  const log = await home.run(['logs', run.importId, '--json'])
+  t.is(eventsOf(log.out).filter(({outcome}) => outcome === 'created').length, 40)
+})
+
+test('rows that were not written end it with 2, lines say what next, and nothing of a terminal is in a pipe', async t => {
+  const {code, out, err} = await home.run(['import', 'companies=-', '-t', 'Companies', '--watch'], {
+    input: `${accountRows(4, 'R-')},R-9,x\n`,
+  })
+  t.is(code, 2, err)
+  t.regex(out, /Accounts: 4 created, 1 refused/)
+  t.regex(out, /Next: lading results run_\w+ --failed/)
+  t.false(control.test(out + err), out + err)
+  const [run] = /run_\w+/.exec(out)!
+  const failed = await home.run(['results', run, '--failed', '-o', 'failed.csv'])
+  t.is(failed.out, 'failed.csv is written\n')
+  const why = await home.run(['logs', run, '--failed'])
+  t.regex(why.out, /row 5 {2}Accounts {2}refused {2}MANDATORY_NOT_FOUND/)
+  const again = await home.run(['retry', run, '--fail-on', 'never', '--json'])
+  t.is(again.code, 0, again.err)
+  t.like(eventsOf(again.out).at(-1), {event: 'end', exit: 0, run: {counts: {Accounts: {inherited: 4, refused: 1}}}})
+})
+
+test('a run that is stopped ends it with 3', async t => {
+  const path = fileOf('limit.csv', accountRows(30, 'L-'))
+  const {code, out} = await home.run(['import', path, '-t', 'Companies', '--declared-rows', '5', '--watch', '--json'])
+  t.is(code, 3)
+  t.like(eventsOf(out).at(-1), {event: 'end', exit: 3, run: {stop: {stoppedBy: 'declaration'}}})
+})
+
+test('a terminal is shown a bar that fits its width, then what became of the rows, and what to do next', async t => {
+  const path = fileOf('terminal.csv', accountRows(30, 'T-'))
+  for (const columns of [80, 40]) {
+    const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch'], {columns})
+    t.is(code, 0, out)
+    const drawn = drawnBy(out)
+    t.true(
+      drawn.some(line => line.includes('[')),
+      'a bar was drawn',
+    )
+    t.true(
+      drawn.every(line => line.length < columns),
+      drawn.join('\n'),
+    )
+    t.true(hasColour(out, 32), 'what is good is green')
+    t.regex(shownBy(out), /The dry run ended after 0:0\d\n {2}Accounts: 30 planned\nNext: lading results run_\w+ --plan/)
+  }
+  const plain = await home.run(['connections'], {columns: 40, env: {NO_COLOR: '1'}})
+  t.false(hasEscapes(plain.out), 'NO_COLOR')
+  t.regex(plain.out, /^NAME +Example CRM\r$/m)
+})
+
+test('a reader that has read enough ends it quietly', async t => {
+  const path = fileOf('piped.csv', accountRows(3_000, 'Q-'))
+  const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch', '--json'])
+  t.is(code, 0)
+  const {run} = eventsOf(out).at(-1)
+  const {out: piped, err} = await home.run(
+    ['-c', `"${process.execPath}" "$0" logs ${run.id} | head -n 1; echo "$\{PIPESTATUS[0]}"`, cliPath],
+    {command: ['bash']},
+  )
+  t.is(err, '')
+  t.regex(piped, /planned.*\n141\n$/)
+})
+
+test('what is wrong is said with what to do, and with a code of its own', async t => {
+  const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
+    [['import', 'nowhere.csv', '-t', 'Companies'], {}, 4, /^Error: There is no file nowhere\.csv\nCheck its path/],
+    [['import', fileOf('two.csv', 'a,b\n1,2\n'), '-t', 'Companies'], {}, 7, /\nError: .*\(INVALID\)\n .*The file has no column "name"\n/],
+    [['whoami'], {LADING_TOKEN: 'lading_nonsense'}, 5, /Sign in again with: lading login/],
+    [['whoami'], {LADING_URL: 'http://127.0.0.1:1'}, 6, /^Error: Nobody answers at .*\nCheck the address/],
+    [['results', 'run_01k9m0v6f8e2r4t7w3y5z1a2b3'], {}, 7, /\(RUN_NOT_FOUND\)\nList the runs there are: lading runs/],
+  ]
+  for (const [args, env, code, says] of cases) {
+    const ended = await home.run(args, {env})
+    t.is(ended.code, code, `${args}: ${ended.err}`)
+    t.regex(ended.err, says)
+    t.is(ended.out, '')
+  }
+  const asJson = await home.run(['runs', '--json'], {env: {LADING_TOKEN: ''}})
+  t.is(asJson.code, 5)
+  t.like(JSON.parse(asJson.err), {code: 'NOT_SIGNED_IN', exit: 5})
+})

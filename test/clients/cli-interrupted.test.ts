@@ -1,0 +1,117 @@
+import {writeFileSync} from 'node:fs'
+import {join} from 'node:path'
+import test from 'ava'
+import {openHome, shownBy} from '../cli-process.ts'
+import {accountRows, accounts, ok, openOrg} from '../importing.ts'
+import {openStallingProxy, type StallingProxy} from '../stalling-proxy.ts'
+import {until} from '../until.ts'
+import {endWithWorld, type World, world} from '../world.ts'
+
+/** What a person does to a command that takes long, and what a network does. One after another: a wire and a CRM are held here. */
+let house: World
+let wire: StallingProxy
+let home: ReturnType<typeof openHome>
+
+test.before(async t => {
+  house = await world(t, {workers: ['imports', 'discovery']})
+  const org = await openOrg(house)
+  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)
+  await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)
+  wire = await openStallingProxy(house.url)
+  endWithWorld(wire.close)
+  home = openHome({LADING_URL: wire.url, LADING_TOKEN: secret})
+})
+
+const companies = {
+  name: 'Companies',
+  sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
+  flows: [{id: 'f', sourceId: 'companies', ...accounts}],
+}
+
+const fileOf = (name: string, text: string) => {
+  const path = join(home.here, name)
+  writeFileSync(path, text)
+  return path
+}
+
+const endOf = (out: string) => JSON.parse(out.trim().split('\n').at(-1)!)
+
+const megabyte = 1024 ** 2
+const rows = 120
+/** Few rows, many bytes: three parts. */
+const largeFile = (prefix: string) => {
+  const note = 'n'.repeat(80_000)
+  const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${prefix}${n + 1},Town,${note}`)
+  return fileOf(`${prefix}large.csv`, `name,number,city,note\n${lines.join('\n')}\n`)
+}
+
+test.serial('an upload whose process is killed is carried on by the same command, and every row is there once', async t => {
+  const path = largeFile('K-')
+  const args = ['import', path, '-t', 'Companies', '--watch', '--json']
+  wire.stallAfter(6 * megabyte)
+  const first = home.start(args)
+  const begun = wire.passed()
+  await until(wire.passed, passed => passed - begun >= 6 * megabyte)
+  first.child.kill('SIGKILL')
+  t.is((await first.ended).code, null)
+
+  wire.letGo()
+  const before = wire.passed()
+  const again = await home.run(args.filter(arg => arg !== '--json'))
+  t.is(again.code, 0, again.err)
+  t.regex(again.err, /Carrying on with imp_\w+, which was interrupted/)
+  t.true(wire.passed() - before < 7 * megabyte, 'what was kept is not sent again')
+  t.regex(again.out, new RegExp(`Accounts: ${rows} created`))
+  t.is(house.crm.records('example', 'Accounts').filter(({Account_Number}: any) => String(Account_Number).startsWith('K-')).length, rows)
+  const none = await home.run([...args, '--resume'])
+  t.is(none.code, 4, none.out)
+  t.regex(none.err, /There is nothing to carry on/)
+})
+
+test.serial('a connection that breaks is opened again, without a word from anybody', async t => {
+  const path = largeFile('B-')
+  wire.stallAfter(3 * megabyte)
+  const started = home.start(['import', path, '-t', 'Companies', '--watch', '--json'])
+  const begun = wire.passed()
+  await until(wire.passed, passed => passed - begun >= 3 * megabyte)
+  wire.cut()
+  wire.letGo()
+  const {code, out, err} = await started.ended
+  t.is(code, 0, err)
+  t.is(endOf(out).run.counts.Accounts.created, rows)
+})
+
+test.serial('Ctrl-C while a file is sent says that the same command goes on', async t => {
+  const path = largeFile('I-')
+  const args = ['import', path, '-t', 'Companies', '--dry-run', '--watch']
+  wire.stallAfter(5 * megabyte)
+  const first = home.start(args, {columns: 80})
+  const begun = wire.passed()
+  await until(wire.passed, passed => passed - begun >= 5 * megabyte)
+  first.child.stdin!.write('\x03')
+  const {code, out} = await first.ended
+  t.is(code, 130, out)
+  t.regex(shownBy(out), /Interrupted while the file was sent\n.*the same command goes on where it broke off/)
+  wire.letGo()
+  const again = await home.run([...args, '--resume', '--json'])
+  t.is(again.code, 0, again.err)
+  t.is(endOf(again.out).run.counts.Accounts.planned, rows)
+})
+
+test.serial('Ctrl-C stops watching and not the run, and says how to come back; cancel does stop it', async t => {
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
+  const path = fileOf('held.csv', accountRows(10, 'H-'))
+  const watching = home.start(['import', path, '-t', 'Companies', '--watch'], {columns: 80})
+  await until(watching.out, text => text.includes('0/10 rows'))
+  watching.child.stdin!.write('\x03')
+  const {code, out} = await watching.ended
+  t.is(code, 130, out)
+  const [, run] = /You no longer watch (run_\w+), which goes on\s+Come back with: lading watch run_/.exec(shownBy(out))!
+  const cancelled = await home.run(['cancel', run!])
+  t.regex(cancelled.out, /is asked to stop/)
+  house.crm.release()
+  house.crm.faults.clear()
+  const back = await home.run(['watch', run!])
+  t.is(back.code, 3, back.err)
+  t.regex(back.out, /The run was stopped: .*\n {2}Accounts: 10 created/)
+})

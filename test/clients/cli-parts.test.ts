@@ -1,0 +1,222 @@
+import test from 'ava'
+import fc from 'fast-check'
+import {filesOf, hashOf as hash, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
+import {diffLines} from '../../api/clients/cli/diff.ts'
+import {exitOf} from '../../api/clients/cli/ending.ts'
+import {Failure, failureOf} from '../../api/clients/cli/failure.ts'
+import {bindFlows, fillSlots} from '../../api/clients/cli/inputs.ts'
+import {pauseBefore} from '../../api/clients/cli/patience.ts'
+import {progressLine, runProgress} from '../../api/clients/cli/progress.ts'
+import {isPastHalf, serverOf} from '../../api/clients/cli/session.ts'
+import {readSettings} from '../../api/clients/cli/settings.ts'
+import {formatJson} from '../../api/clients/cli/stable-json.ts'
+import {layPlain, layTable, shorten, widthOf} from '../../api/clients/cli/table.ts'
+import {clean, duration, moment, size} from '../../api/clients/cli/words.ts'
+import {ApiError, Unreachable} from '../../api/clients/http.ts'
+
+/** What the command line decides without a server. */
+const columns = [{head: 'ID', keep: true}, {head: 'NAME'}, {head: 'ROWS', right: true}]
+
+test('a table fits its width, shortens what is longest, and stands on end where nothing fits', t => {
+  const rows = [
+    ['imp_0123456789', 'a name that is far too long for a line', '1,234'],
+    ['imp_2', 'short', '5'],
+  ]
+  t.deepEqual(layTable(columns, rows, 40), [
+    'ID              NAME                ROWS',
+    'imp_0123456789  a name that is f…  1,234',
+    'imp_2           short                  5',
+  ])
+  t.deepEqual(layTable(columns, [rows[1]!], 8), ['ID    imp_2', 'NAME  short', 'ROWS  5'])
+  t.deepEqual(layPlain(columns, rows)[1], 'imp_0123456789\ta name that is far too long for a line\t1,234')
+  t.is(shorten('ÄÖÜ漢字漢字', 6), 'ÄÖÜ漢…')
+  t.is(widthOf('👩‍👩‍👧 é'), 4)
+})
+
+test('no line of a table or of progress is wider than the terminal, as long as it has room for the ids', t => {
+  const cell = fc.string({unit: 'grapheme', maxLength: 60})
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.constant('imp_0123456789'), cell, cell), {maxLength: 5}),
+      fc.integer({min: 34, max: 120}),
+      (rows, width) => {
+        for (const line of layTable(columns, rows, width)) t.true(widthOf(line) <= width, `${width}: ${line}`)
+      },
+    ),
+    {numRuns: 200},
+  )
+  fc.assert(
+    fc.property(
+      fc.float({min: 0, max: 1, noNaN: true}),
+      fc.array(cell.map(clean)),
+      cell.map(clean),
+      fc.integer({min: 12, max: 200}),
+      (share, parts, label, width) => {
+        const line = progressLine({label, share, parts}, width)
+        t.true(widthOf(line) < width, `${width}: ${line}`)
+      },
+    ),
+    {numRuns: 300},
+  )
+})
+
+test('progress says as much as fits, the rows before the outcomes', t => {
+  const progress = runProgress(
+    {done: 1200, total: 4800, rowsPerSecond: 300, etaSeconds: 12},
+    {Leads: {created: 1000, updated: 0, refused: 200}},
+  )
+  t.is(progressLine(progress, 100), '[######----------------] 25%  1,200/4,800 rows  300/s  eta 0:12  created 1,000  refused 200')
+  t.is(progressLine(progress, 40), '[###-------] 25%  1,200/4,800 rows')
+})
+
+test('what others wrote cannot steer a terminal', t => {
+  t.is(clean('a\u001b[2Jb\r\nc\u0007\u202ed'), 'a[2Jb cd')
+  t.is(clean(null), '')
+})
+
+test('sizes, times and moments are short', t => {
+  t.deepEqual([0, 999, 1500, 27_000_000, 3e12].map(size), ['0 B', '999 B', '1.5 kB', '27.0 MB', '3.0 TB'])
+  t.deepEqual([0.4, 65, 7265].map(duration), ['0:00', '1:05', '2:01:05'])
+  const now = new Date(2026, 10, 20)
+  t.is(moment(new Date(2026, 1, 3, 4, 5).toISOString(), now), '02-03 04:05')
+  t.is(moment(new Date(2025, 1, 3, 4, 5).toISOString(), now), '2025-02-03 04:05')
+})
+
+test('a diff turns the one text into the other', t => {
+  const line = fc.constantFrom('a', 'b', 'c', 'd')
+  fc.assert(
+    fc.property(fc.array(line, {maxLength: 30}), fc.array(line, {maxLength: 30}), (before, after) => {
+      const text = (lines: string[]) => lines.map(one => `${one}\n`).join('')
+      t.deepEqual(applied(before, diffLines(text(before), text(after))), after)
+    }),
+  )
+  t.deepEqual(diffLines('same\n', 'same\n'), [])
+  t.deepEqual(diffLines('', 'new\n'), ['@@ -0,0 +1 @@', '+new'])
+})
+
+/** As `patch` would. */
+const applied = (before: string[], diff: string[]): string[] => {
+  const result: string[] = []
+  let at = 0
+  for (const line of diff) {
+    const [, start, many] = /^@@ -(\d+)(?:,(\d+))? /.exec(line) ?? []
+    if (start !== undefined) {
+      const from = many === '0' ? Number(start) : Number(start) - 1
+      result.push(...before.slice(at, from))
+      at = from
+    } else if (line.startsWith('+')) result.push(line.slice(1))
+    else {
+      if (before[at] !== line.slice(1)) throw new Error(`${line} is not there`)
+      if (line.startsWith(' ')) result.push(before[at]!)
+      at++
+    }
+  }
+  return [...result, ...before.slice(at)]
+}
+
+test('the same value is the same text, and names become file names that do not meet', t => {
+  t.is(formatJson({b: 1, name: 'x', a: {d: 1, c: 2}}), formatJson({a: {c: 2, d: 1}, b: 1, name: 'x'}))
+  t.is(formatJson({b: 1, name: 'x'}), '{\n  "name": "x",\n  "b": 1\n}\n')
+  t.deepEqual(slugsOf(['Leads: März', 'Orders']), ['leads-marz', 'orders'])
+  const [one, other, none] = slugsOf(['A b', 'a-B', '漢字'])
+  t.regex(one!, /^a-b-[0-9a-f]{8}$/)
+  t.not(one, other)
+  t.regex(none!, /^template-[0-9a-f]{8}$/)
+  const files = filesOf({
+    registry: {settings: {}, writing: {}, modules: [{key: 'leads'}], fields: {leads: [{apiName: 'b'}, {apiName: 'a'}]}},
+    libraries: [],
+    templates: [],
+  })
+  t.deepEqual([...files.keys()], ['settings.json', 'writing.json', 'modules/leads.json', 'fields/leads.json'])
+})
+
+test('a merge takes theirs, keeps yours, and names what both changed', t => {
+  const there = new Map(Object.entries({same: 's', theirs: 't2', both: 'x', added: 'n', mine: 'm'}))
+  const here = new Map(Object.entries({same: 's', theirs: 't', both: 'y', mine: 'm2', gone: 'g'}))
+  const base = Object.fromEntries(
+    [...new Map(Object.entries({same: 's', theirs: 't', both: 'b', mine: 'm', gone: 'g'}))].map(([path, text]) => [path, hash(text)]),
+  )
+  t.deepEqual(mergeFiles({base, here, there}), {take: ['added', 'theirs'], drop: ['gone'], keep: ['mine'], conflicts: ['both']})
+})
+
+test('files find their slots by what is said, by their names, and the last one by what is left', t => {
+  const file = (name: string, slot: string | null = null) => ({path: `/${name}`, name, slot, bytes: 1, modifiedMs: 0})
+  const slotsOf = (...files: ReturnType<typeof file>[]) => fillSlots(files, ['orders', 'lines']).map(({slot}) => slot)
+  t.deepEqual(slotsOf(file('a.csv', 'lines'), file('b.csv')), ['lines', 'orders'])
+  t.deepEqual(slotsOf(file('Lines.csv'), file('x.csv')), ['lines', 'orders'])
+  for (const [files, says] of [
+    [[file('a.csv'), file('b.csv')], /not clear which slot/],
+    [[file('a.csv', 'prices')], /no slot prices/],
+    [[file('orders.csv')], /none is for lines/],
+    [[file('a.csv', 'orders'), file('b.csv', 'orders'), file('lines.csv')], /same slot/],
+  ] as const)
+    t.regex(t.throws(() => fillSlots(files, ['orders', 'lines'])).message, says)
+  const flows = [{module: 'Leads'}, {id: 'second', module: 'Deals', sourceId: 'b'}]
+  t.deepEqual(bindFlows(flows, [file('a.csv')], ['src_1']), [
+    {id: 'f1', module: 'Leads', sourceId: 'src_1'},
+    {id: 'second', module: 'Deals', sourceId: 'src_1'},
+  ])
+  t.throws(() => bindFlows(flows, [file('a.csv'), file('b.csv')], ['src_1', 'src_2']), {message: /Flow 1 does not say which/})
+})
+
+test('what a run comes to is one number, a stop before rows', t => {
+  const counts = (of: object) => ({Leads: {created: 5, ...of}})
+  t.is(exitOf({stop: null, counts: counts({})}, 'refused'), 0)
+  for (const outcome of ['refused', 'failed', 'unanswered']) {
+    t.is(exitOf({stop: null, counts: counts({[outcome]: 1})}, 'refused'), 2)
+    t.is(exitOf({stop: null, counts: counts({[outcome]: 1})}, 'never'), 0)
+  }
+  t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'refused'), 0)
+  t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'skipped'), 2)
+  t.is(exitOf({stop: {stopped: 'X', message: ''}, counts: counts({refused: 1})}, 'never'), 3)
+})
+
+const refused = (status: number, code: string, headers = {}) => new ApiError(status, {error: 'No', code}, new Headers(headers))
+
+test('every refusal has its exit code, and what to do next', t => {
+  const told = (error: unknown) => {
+    const {exit, code, next} = failureOf(error)
+    return [exit, code, next !== null]
+  }
+  t.deepEqual(told(refused(401, 'TOKEN_EXPIRED')), [5, 'TOKEN_EXPIRED', true])
+  t.deepEqual(told(refused(503, 'MAINTENANCE', {'retry-after': '30'})), [6, 'MAINTENANCE', true])
+  t.deepEqual(told(refused(503, 'NOT_CONFIGURED')), [7, 'NOT_CONFIGURED', true])
+  t.deepEqual(told(refused(409, 'REGISTRY_CONFLICT')), [7, 'REGISTRY_CONFLICT', true])
+  t.deepEqual(told(new Unreachable('Nobody answers')), [6, 'UNREACHABLE', true])
+  t.deepEqual(told(Object.assign(new Error('full'), {code: 'ENOSPC'})), [1, 'FAILED', true])
+  t.is(
+    failureOf(new ApiError(402, {error: 'No', code: 'LIMIT_ROWS', lift: [{by: 'fewer', rows: 7}]}, new Headers())).next,
+    'There is room for 7 rows: send fewer',
+  )
+  t.true(failureOf(new Failure('x', {exit: 4, code: 'USAGE'})) instanceof Failure)
+})
+
+test('only what does no harm is asked again, and as long as the server says', t => {
+  const pause = (error: unknown, isRead: boolean, tries = 1) => pauseBefore(error, {isRead, tries, waitMs: 100})
+  t.is(pause(refused(429, 'RATE_LIMITED', {'retry-after': '7'}), false), 7000)
+  t.is(pause(refused(503, 'BUSY', {'retry-after': '2'}), true), 2000)
+  t.is(pause(refused(503, 'BUSY'), false), null)
+  t.is(pause(new Unreachable('reset'), true, 2), 200)
+  t.is(pause(new Unreachable('reset'), false), null)
+  t.is(pause(new Unreachable('nobody', {cause: {cause: {code: 'ECONNREFUSED'}}}), true), null)
+  t.is(pause(refused(404, 'NOT_FOUND'), true), null)
+})
+
+test('sessions, servers and settings', t => {
+  const session = (iat: number, exp: number) => `x.${Buffer.from(JSON.stringify({iat, exp})).toString('base64url')}.y`
+  t.false(isPastHalf(session(1000, 2000), 1_499_000))
+  t.true(isPastHalf(session(1000, 2000), 1_501_000))
+  t.false(isPastHalf('lading_abc'))
+  t.deepEqual(['lading.example.com/', 'localhost:4000', 'https://x.example/base/'].map(serverOf), [
+    'https://lading.example.com',
+    'http://localhost:4000',
+    'https://x.example/base',
+  ])
+  t.throws(() => serverOf('no address'), {message: /is no address/})
+  t.like(readSettings({LADING_TOKEN: ' x ', XDG_CONFIG_HOME: '/c', COLUMNS: '40'}), {
+    token: 'x',
+    server: null,
+    configDirectory: '/c/lading',
+    columns: 40,
+  })
+})

@@ -1,0 +1,72 @@
+import {readFile} from 'node:fs/promises'
+import test from 'ava'
+import {parse} from 'yaml'
+import {z} from 'zod'
+import {world} from '../world.ts'
+
+const Rules = z.strictObject({
+  groups: z.array(
+    z.strictObject({
+      name: z.string().regex(/^lading-[a-z]+$/),
+      rules: z
+        .array(
+          z.strictObject({
+            alert: z.string().regex(/^Lading[A-Z]\w+$/),
+            expr: z.string().min(1),
+            for: z.string().regex(/^\d+[mh]$/),
+            labels: z.strictObject({severity: z.enum(['critical', 'warning', 'info'])}),
+            annotations: z.strictObject({summary: z.string().min(10), runbook: z.string().regex(/^README\.md#[a-z-]+$/)}),
+          }),
+        )
+        .min(1),
+    }),
+  ),
+})
+
+const read = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8')
+const readRules = async () => Rules.parse(parse(await read('shared/metrics/alerts.yml'))).groups.flatMap(({rules}) => rules)
+
+const WORDS = new Set(['by', 'on', 'and', 'or', 'unless', 'without', 'ignoring', 'bool', 'offset'])
+
+/** The series an expression of PromQL asks for: what is left of it without matchers, ranges, groupings, functions and numbers. */
+const namesIn = (expr: string): string[] =>
+  [
+    ...expr
+      .replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, '')
+      .replaceAll(/\b(by|on|without|ignoring)\s*\([^)]*\)/g, '')
+      .matchAll(/[a-zA-Z_:][\w:]*(?!\w*\s*\()/g),
+  ]
+    .map(([name]) => name)
+    .filter(name => !WORDS.has(name))
+
+test('an expression’s series are found', t => {
+  t.deepEqual(namesIn('max by (queue) (delta(a_b{x="c_d",y=~"e|f"}[15m])) > 0 and on (instance) g >= 0.5 or absent(h_i) == 1'), [
+    'a_b',
+    'g',
+    'h_i',
+  ])
+})
+
+test('every rule asks for figures a scrape gives, and names them as they are', async t => {
+  const house = await world(t)
+  const {text} = await house.as(house.adminToken)('GET', '/metrics')
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name, type]))
+  const given = [...types].flatMap(([name, type]) => (type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name]))
+  const rules = await readRules()
+  t.true(rules.length >= 25)
+  for (const {alert, expr} of rules) {
+    const names = namesIn(expr)
+    t.true(names.length > 0, alert)
+    for (const name of names) t.true(given.includes(name), `${alert}: ${name}`)
+    for (const name of names.filter(name => types.get(name) === 'counter')) t.regex(expr, new RegExp(`(rate|increase)\\(${name}\\b`), alert)
+  }
+})
+
+test('no two rules have one name, and each leads to a place in the README’s runbook that tells of it', async t => {
+  const rules = await readRules()
+  t.is(new Set(rules.map(({alert}) => alert)).size, rules.length)
+  const readme = await read('README.md')
+  const runbook = readme.slice(readme.indexOf('\n## Runbook\n'))
+  const anchors = [...runbook.matchAll(/<a id="([a-z-]+)">/g)].map(([, id]) => id)
+  t.deepEqual([...new Set(rules.map(({annotations}) => annotations.runbook.split('#')[1]))].sort(), anchors.sort())
+})

@@ -1,0 +1,45 @@
+import {once} from 'node:events'
+import {createInterface} from 'node:readline'
+import test from 'ava'
+import {readSamples, sumOf} from '../scraping.ts'
+import {until} from '../until.ts'
+import {startWorker} from '../worker-spawn.ts'
+import {type World, world} from '../world.ts'
+
+const METRICS_TOKEN = 'the-one-who-scrapes-the-test-world-and-nothing-else'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+/** The line of a worker's log that has this message. */
+const lineOf = async (worker: ReturnType<typeof startWorker>, msg: string) => {
+  for await (const line of createInterface({input: worker.stdout!})) {
+    const said = JSON.parse(line)
+    if (said.msg === msg) return said
+  }
+  throw new Error(`The worker ended without ${msg}`)
+}
+
+test('a worker process has figures of its own, on the port its log names, for whoever may scrape', async t => {
+  const environment = {METRICS_PORT: '0', METRICS_TOKEN, LOG_LEVEL: 'info'}
+  const worker = startWorker(house.config, environment, ['credits', 'entitlements'])
+  t.teardown(() => worker.kill('SIGKILL'))
+  const {url} = await lineOf(worker, 'metrics')
+  t.regex(url, /^http:\/\/127\.0\.0\.1:\d+\/metrics$/)
+  worker.stdout!.resume()
+  const ask = (bearer: string | null, {method = 'GET', at = url} = {}) =>
+    fetch(at, {method, headers: bearer === null ? {} : {authorization: `Bearer ${bearer}`}})
+  t.is((await ask(null)).status, 403)
+  t.is((await ask(`${METRICS_TOKEN}x`)).status, 403)
+  t.is((await ask(METRICS_TOKEN, {method: 'POST'})).status, 405)
+  t.is((await ask(METRICS_TOKEN, {at: url.replace('/metrics', '/health')})).status, 404)
+  const scrape = async () => readSamples(await (await ask(METRICS_TOKEN)).text())
+  const samples = await until(scrape, seen => sumOf(seen, 'lading_rounds_total', {rounds: 'entitlements'}) > 0)
+  t.is(sumOf(samples, 'lading_worker', {worker: 'credits'}), 1)
+  t.is(sumOf(samples, 'lading_deployment_read'), 1)
+  t.true(samples.some(({name}) => name === 'nodejs_eventloop_lag_p99_seconds'))
+  worker.kill('SIGTERM')
+  t.deepEqual(await once(worker, 'exit'), [0, null])
+})
