@@ -10,20 +10,23 @@ import {codes} from '../shared/errors.ts'
  * Looks at every answer of an API and holds it against what its route declares: the status, the media type, the JSON, or the code of the
  * refusal. What does not fit is kept for the end, each once, and changes nothing of the answer.
  */
-export const openWitness = () => {
+export const openWitness = (table: readonly Route[] = routes) => {
+  const known = new Map<string, Known>(table.map(route => [`${route.method} ${route.path}`, {route, refusals: refusalsOf(route)}]))
   const wrong = new Set<string>()
   const look: Middleware = async (ctx, next) => {
     await next()
-    for (const problem of problemsOf(ctx)) wrong.add(`${ctx.method} ${ctx.state.route ?? ctx.path} ${ctx.status}: ${problem}`)
+    for (const problem of problemsOf(ctx, known)) wrong.add(`${ctx.method} ${ctx.state.route ?? ctx.path} ${ctx.status}: ${problem}`)
   }
   return {look, wrong: () => [...wrong]}
 }
 
 const Envelope = z.looseObject({error: z.string().min(1), code: z.enum(codes)})
 
-const problemsOf = (ctx: Context): string[] => {
+type Known = {route: Route; refusals: Possible[]}
+
+const problemsOf = (ctx: Context, known: Map<string, Known>): string[] => {
   if (ctx.state.route === undefined) return problemsOfNoRoute(ctx)
-  const found = declared(ctx.method, ctx.state.route)
+  const found = known.get(`${ctx.method === 'HEAD' ? 'get' : ctx.method.toLowerCase()} ${ctx.state.route}`)
   if (!found) return [`the table has no ${ctx.method} ${ctx.state.route}`]
   const {route, refusals} = found
   // A HEAD is a GET without the body; where it is refused, that is for the method alone.
@@ -36,13 +39,6 @@ const problemsOf = (ctx: Context): string[] => {
     return refused.length ? [...misfits.flat(), ...refused] : []
   }
   return misfits.length ? misfits.flat() : [`this status is not declared, and was answered with ${textOf(ctx).slice(0, 200)}`]
-}
-
-const known = new Map<string, {route: Route; refusals: Possible[]}>()
-
-const declared = (method: string, path: string) => {
-  if (known.size === 0) for (const route of routes) known.set(`${route.method} ${route.path}`, {route, refusals: refusalsOf(route)})
-  return known.get(`${method === 'HEAD' ? 'get' : method.toLowerCase()} ${path}`)
 }
 
 /** Refused before any route was found, or nothing was: a preflight is answered there too. */

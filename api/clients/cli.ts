@@ -7,6 +7,7 @@ import {openSession} from './cli/session.ts'
 import {readSettings, type Settings} from './cli/settings.ts'
 import {readVersion} from './cli/version.ts'
 import {clean} from './cli/words.ts'
+import {wrapLines} from './cli/wrap.ts'
 import {nouns} from './commands/nouns.ts'
 
 /** Runs one command; answers what the process is to exit with. Whatever goes wrong is said here, and only here. */
@@ -23,6 +24,7 @@ export const main = async (args: string[]): Promise<number> => {
       args,
       exit: (code: number) => void (ended.exit = code),
       keepHelp: (text: string) => void (ended.help += text),
+      interrupt: openInterrupt().take,
     }
     const program = await createProgram(shape)
     await program.parseAsync(args, {from: 'user'})
@@ -45,14 +47,20 @@ const leaveWithReader = (error: NodeJS.ErrnoException) => {
   throw error
 }
 
-type Shape = {settings: Settings; out: Output; args: readonly string[]; exit(code: number): void; keepHelp(text: string): void}
+type Shape = {
+  settings: Settings
+  out: Output
+  args: readonly string[]
+  exit(code: number): void
+  keepHelp(text: string): void
+  interrupt(): AbortSignal
+}
 
 /** Only the noun that is meant is loaded whole; of the others help and completion need a name and a line. */
-export const createProgram = async ({settings, out, args, exit, keepHelp}: Shape): Promise<Command> => {
+export const createProgram = async ({settings, out, args, exit, keepHelp, interrupt}: Shape): Promise<Command> => {
   const program = new Command('lading')
-  const {take} = openInterrupt()
   const server = () => program.opts<{server?: string}>().server
-  const cli = {out, settings, server, open: () => openSession(settings, server()), interrupt: take, exit}
+  const cli = {out, settings, server, open: () => openSession(settings, server()), interrupt, exit}
   program
     .description('Carries rows from files into a CRM, and says of every row what became of it.')
     .option('--server <url>', 'the server (default: LADING_URL, or the one signed in to last)')
@@ -62,7 +70,7 @@ export const createProgram = async ({settings, out, args, exit, keepHelp}: Shape
     .configureHelp({showGlobalOptions: true, minWidthToWrap: 12, styleTitle: text => out.style('bold', text)})
     .configureOutput({
       writeErr: keepHelp,
-      writeOut: text => void out.out.write(text),
+      writeOut: text => void out.out.write(out.isTerminal ? wrapLines(text, out.width()) : text),
       getOutHelpWidth: out.width,
       getErrHelpWidth: out.width,
     })

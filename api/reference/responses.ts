@@ -53,12 +53,12 @@ const waits = new Set<string>([
 ])
 
 const describeAnswer = (
-  {example, refusals}: Route,
+  {answers, example, refusals}: Route,
   status: number,
   shapes: readonly AnswerShape[],
   refused: readonly Code[],
 ): ZodOpenApiResponseObject => {
-  const given = status === 200 || status === 201 ? example?.answer : undefined
+  const given = status === [200, 201, 202].find(one => one in answers) ? example?.answer : undefined
   const told = shapes.map(shape => ('what' in shape ? shape : {type: 'application/json', what: shape.description ?? '', schema: shape}))
   const says = told.map(({what}) => what).filter(Boolean)
   const content = Object.fromEntries(

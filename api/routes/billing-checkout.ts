@@ -1,7 +1,7 @@
 import {CheckoutBody, openCheckout} from '../../shared/billing/checkout.ts'
 import {openPortal, PortalBody} from '../../shared/billing/portal.ts'
 import {CheckoutAnswer, PortalAnswer} from '../answers/billing.ts'
-import {ofPayment} from '../refusals.ts'
+import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const checkout = (path: '/billing/checkout' | '/orgs/:org/billing/checkout') =>

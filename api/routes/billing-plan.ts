@@ -3,7 +3,7 @@ import {changePlan, takeBackPending} from '../../shared/billing/plan-change.ts'
 import {previewChange} from '../../shared/billing/preview.ts'
 import {PlanChange, PlanPreview} from '../answers/billing.ts'
 import {OfOrg} from '../params.ts'
-import {ofPayment} from '../refusals.ts'
+import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const access = {role: 'admin', sessionOnly: true} as const

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {switchOverage} from '../../shared/billing/overage-switch.ts'
 import {describeTopup, keepTopup, TopupBody} from '../../shared/billing/topup-settings.ts'
 import {Overage, Topup} from '../answers/billing.ts'
-import {ofPayment} from '../refusals.ts'
+import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const topup = {

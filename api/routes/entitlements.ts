@@ -11,7 +11,7 @@ import {Entitlements, UsageAnswer} from '../answers/entitlements.ts'
 import {connectorId, runId} from '../answers/examples.ts'
 import {Authorised} from '../answers/runs.ts'
 import {OfOrg} from '../params.ts'
-import {ofPlan} from '../refusals.ts'
+import {ofPlan} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const [start, end] = ['2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z']

@@ -20,7 +20,7 @@ import {FlowsAnswer, ImportAnswer, ImportInList, Removed} from '../answers/impor
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../page.ts'
 import {OfImport, OfOrg} from '../params.ts'
-import {ofReading} from '../refusals.ts'
+import {ofReading} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 

@@ -7,7 +7,7 @@ import {logRecord, run} from '../answers/examples.ts'
 import {LogPage, RunAnswer} from '../answers/runs.ts'
 import {Cursor, limitOf} from '../page.ts'
 import {OfOrgRun} from '../params.ts'
-import {ofRecords} from '../refusals.ts'
+import {ofRecords} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 /** Any run of the org, also one that belongs to no import. */

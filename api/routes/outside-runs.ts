@@ -8,7 +8,7 @@ import {Lease, RunAnswer} from '../answers/runs.ts'
 import {Logged} from '../answers/writes.ts'
 import {askerOf} from '../ask-write.ts'
 import {OfRunId} from '../params.ts'
-import {ofOutsideRun} from '../refusals.ts'
+import {ofOutsideRun} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 /** What an engine outside this service tells of its run, which lives by these calls and by its writes. */

@@ -3,7 +3,7 @@ import {runId} from '../answers/examples.ts'
 import {RecordResults, WriteBegun} from '../answers/writes.ts'
 import {askerOf, askWrite} from '../ask-write.ts'
 import {OfModule} from '../params.ts'
-import {ofOutsideWrite} from '../refusals.ts'
+import {ofOutsideWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 /** A hundred records of eighty thousand bytes. */

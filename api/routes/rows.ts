@@ -4,7 +4,7 @@ import {runId} from '../answers/examples.ts'
 import {RowsResults, WriteBegun} from '../answers/writes.ts'
 import {askerOf, askWrite} from '../ask-write.ts'
 import {OfModule} from '../params.ts'
-import {ofOutsideWrite} from '../refusals.ts'
+import {ofOutsideWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const parent = {parentId: '5725767000000411001', writeId: 'quote-17-rows'}

@@ -8,7 +8,7 @@ import {logRecord, runId} from '../answers/examples.ts'
 import {LogPage} from '../answers/runs.ts'
 import {Cursor, limitOf} from '../page.ts'
 import {OfImport, OfImportRun} from '../params.ts'
-import {ofReadingAgain, ofRecords} from '../refusals.ts'
+import {ofReadingAgain, ofRecords} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 

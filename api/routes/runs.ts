@@ -14,7 +14,7 @@ import {RunAnswer, RunBegun, Runs} from '../answers/runs.ts'
 import {limitOf} from '../page.ts'
 import {OfImport, OfImportRun} from '../params.ts'
 import {answerJob} from '../prefer.ts'
-import {ofPlan} from '../refusals.ts'
+import {ofPlan} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const nothing = Object.fromEntries(Object.keys(run.counts.Accounts).map(outcome => [outcome, 0]))

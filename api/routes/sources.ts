@@ -17,7 +17,7 @@ import {PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
 import {readJson} from '../body.ts'
 import {limitOf} from '../page.ts'
 import {OfImport, OfSource} from '../params.ts'
-import {ofReading, ofReadingAgain} from '../refusals.ts'
+import {ofReading, ofReadingAgain} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 /** Options of a reader as JSON in a query: what would otherwise be sniffed. */

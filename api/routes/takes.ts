@@ -19,7 +19,7 @@ connection's own user made it since the run began. Nothing is written to the CRM
     answers: {200: Taken},
     refusals: [
       ...(['NOT_FOUND', 'MODULE_NOT_FOUND', 'SUBFORM_NOT_WRITABLE', 'RUN_NOT_FOUND', 'NOT_YOUR_RUN', 'RUN_CONNECTOR_MISMATCH'] as const),
-      ...(['RUN_USED', 'RUN_STOPPED', 'IMPORT_RUNNING', 'CONNECTION_NOT_FOUND', 'CONNECTION_UNAVAILABLE'] as const),
+      ...(['RUN_USED', 'RUN_STOPPED', 'IMPORT_RUNNING', 'CONNECTION_UNAVAILABLE'] as const),
       ...(['CONNECTION_THROTTLED', 'DAILY_ALLOWANCE_SPENT', 'CRM_REFUSED'] as const),
     ],
     example: {body: {runId, rowKey: 'row-17', keys: {Account_Name: 'Example Ltd'}}, answer: {taken: true}},

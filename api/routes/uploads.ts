@@ -15,7 +15,7 @@ import {TakenIn} from '../answers/sources.ts'
 import {Upload, UploadAnswer} from '../answers/uploads.ts'
 import {readDigest} from '../digest.ts'
 import {OfImport} from '../params.ts'
-import {ofReading} from '../refusals.ts'
+import {ofReading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const NewUpload = z.strictObject({

@@ -7,7 +7,10 @@ export const OPERATIONS = [
 ] as const
 export type Operation = (typeof OPERATIONS)[number]
 
-/** `refused`: any 4xx but 429 and 401. `called_off`: whoever asked no longer waited, or it was too late for it to leave. */
+/**
+ * By the status alone: an accounts host that refuses with 200 is `ok`. `refused`: any 4xx but 429 and 401. `called_off`: whoever asked no longer
+ * waited, or it was too late for it to leave.
+ */
 export type CallOutcome = 'ok' | 'refused' | 'unauthorised' | 'rate_limited' | 'server_error' | 'no_answer' | 'called_off'
 
 const calls = counter({

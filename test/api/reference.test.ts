@@ -46,7 +46,6 @@ test('redocly finds nothing', async t => {
 test('a route says in one line what it does, and what each parameter and field is', t => {
   for (const {summary, path, body, sends} of routes) {
     t.regex(summary, /^[A-Z].{5,79}[^.]$/, path)
-    t.is(typeof body === 'string', sends !== undefined || typeof body === 'string', path)
     if (typeof body === 'string') t.truthy(sends, `${path} says what its body is to be`)
   }
   t.deepEqual(undescribed(), [])
@@ -79,7 +78,7 @@ test('every example fits the schemas beside it', t => {
     const {example, params, query, body, sends} = route
     if (!example) continue
     const wrong = [
-      ...misfits(params && params.partial?.(), example.params),
+      ...misfits(params?.partial(), example.params),
       ...misfits(query, example.query && texts(example.query)),
       ...bodiesOf(body, sends).flatMap(schema => misfits(schema, example.body)),
       ...answersOf(route).flatMap(schema => misfits(schema, example.answer)),
@@ -105,7 +104,7 @@ const bodiesOf = (body: Route['body'], sends: Route['sends']): z.ZodType[] => {
 
 /** Of the first success, in JSON. */
 const answersOf = ({answers}: Route): z.ZodType[] => {
-  const [shapes] = [answers[200], answers[201]].filter(one => one !== undefined)
+  const shapes = answers[200] ?? answers[201] ?? answers[202]
   return ([shapes ?? []].flat() as AnswerShape[]).flatMap(shape => ('what' in shape ? (shape.schema ?? []) : shape))
 }
 

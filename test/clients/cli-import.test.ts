@@ -65,7 +65,7 @@ test('rows that were not written end it with 2, lines say what next, and nothing
   })
   t.is(code, 2, err)
   t.regex(out, /Accounts: 4 created, 1 refused/)
-  t.regex(out, /Next: lading results run_\w+ --failed/)
+  t.regex(out, /\nNext:\n {2}lading results run_\w+ --failed/)
   t.false(control.test(out + err), out + err)
   const [run] = /run_\w+/.exec(out)!
   const failed = await home.run(['results', run, '--failed', '-o', 'failed.csv'])
@@ -99,7 +99,7 @@ test('a terminal is shown a bar that fits its width, then what became of the row
       drawn.join('\n'),
     )
     t.true(hasColour(out, 32), 'what is good is green')
-    t.regex(shownBy(out), /The dry run ended after 0:0\d\n {2}Accounts: 30 planned\nNext: lading results run_\w+ --plan/)
+    t.regex(shownBy(out), /The dry run ended after 0:0\d\n {2}Accounts: 30 planned\nNext:\n {2}lading results run_\w+ --plan/)
   }
   const plain = await home.run(['connections'], {columns: 40, env: {NO_COLOR: '1'}})
   t.false(hasEscapes(plain.out), 'NO_COLOR')

@@ -48,7 +48,7 @@ test('bash completes commands, their options, and the choices of an option', asy
   t.is(code, 0)
   const complete = async (...words: string[]) => {
     const given = words.map(word => `'${word}'`).join(' ')
-    const script = `source /dev/stdin; COMP_WORDS=(lading ${given}); COMP_CWORD=${words.length}; _lading; echo "\${COMPREPLY[*]}"`
+    const script = `source <(cat); COMP_WORDS=(lading ${given}); COMP_CWORD=${words.length}; _lading; echo "\${COMPREPLY[*]}"`
     const {out: said, err} = await home.run(['-c', script], {command: ['bash'], input: out})
     t.is(err, '')
     return said.trim().split(' ').filter(Boolean)
@@ -61,19 +61,8 @@ test('bash completes commands, their options, and the choices of an option', asy
   t.deepEqual(await complete('completion', 'z'), ['zsh'])
 })
 
-test('every command teaches: what it does, its options, and what it is called with', async t => {
+test('a word that is no command is answered with one that is', async t => {
   const home = openHome()
-  const {out} = await home.run(['--help'])
-  const names = [...out.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name!)
-  t.true(names.length > 20, out)
-  const said = await home.run(
-    ['-c', `for name in ${names.join(' ')}; do echo "== $name"; "${process.execPath}" "$0" help $name || exit 1; done`, cliPath],
-    {
-      command: ['bash'],
-    },
-  )
-  t.is(said.code, 0, said.err)
-  for (const part of said.out.split(/^== /m).slice(1)) t.regex(part, /^(\w+)\nUsage: lading \1[\s\S]*--json/)
   const unknown = await home.run(['improt'])
   t.is(unknown.code, 4)
   t.is(unknown.err, "Error: unknown command 'improt'\nDid you mean import? See: lading help COMMAND\n")

@@ -1,3 +1,4 @@
+import {Writable} from 'node:stream'
 import test from 'ava'
 import fc from 'fast-check'
 import {filesOf, hashOf as hash, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
@@ -5,6 +6,7 @@ import {diffLines} from '../../api/clients/cli/diff.ts'
 import {exitOf} from '../../api/clients/cli/ending.ts'
 import {Failure, failureOf} from '../../api/clients/cli/failure.ts'
 import {bindFlows, fillSlots} from '../../api/clients/cli/inputs.ts'
+import {openOutput} from '../../api/clients/cli/output.ts'
 import {pauseBefore} from '../../api/clients/cli/patience.ts'
 import {progressLine, runProgress} from '../../api/clients/cli/progress.ts'
 import {isPastHalf, serverOf} from '../../api/clients/cli/session.ts'
@@ -12,6 +14,8 @@ import {readSettings} from '../../api/clients/cli/settings.ts'
 import {formatJson} from '../../api/clients/cli/stable-json.ts'
 import {layPlain, layTable, shorten, widthOf} from '../../api/clients/cli/table.ts'
 import {clean, duration, moment, size} from '../../api/clients/cli/words.ts'
+import {createProgram} from '../../api/clients/cli.ts'
+import {nouns} from '../../api/clients/commands/nouns.ts'
 import {ApiError, Unreachable} from '../../api/clients/http.ts'
 
 /** What the command line decides without a server. */
@@ -66,7 +70,7 @@ test('progress says as much as fits, the rows before the outcomes', t => {
     {Leads: {created: 1000, updated: 0, refused: 200}},
   )
   t.is(progressLine(progress, 100), '[######----------------] 25%  1,200/4,800 rows  300/s  eta 0:12  created 1,000  refused 200')
-  t.is(progressLine(progress, 40), '[###-------] 25%  1,200/4,800 rows')
+  t.is(progressLine(progress, 40), '[##----] 25%  1,200/4,800 rows  300/s')
 })
 
 test('what others wrote cannot steer a terminal', t => {
@@ -219,4 +223,28 @@ test('sessions, servers and settings', t => {
     configDirectory: '/c/lading',
     columns: 40,
   })
+})
+
+test('every command teaches: what it does, its options, and those of the whole program', async t => {
+  const seen: string[] = []
+  for (const {name, names = [name]} of nouns)
+    for (const one of names) {
+      let text = ''
+      const written = new Writable({write: (more, _, done) => done(void (text += more))})
+      const stream = Object.assign(written, {columns: 80}) as unknown as NodeJS.WriteStream
+      const out = openOutput(false, {out: stream, err: stream, columns: null})
+      const program = await createProgram({
+        settings: readSettings({}),
+        out,
+        args: [one],
+        exit: () => {},
+        keepHelp: () => {},
+        interrupt: () => new AbortController().signal,
+      })
+      program.commands.find(command => command.name() === one)!.outputHelp()
+      t.regex(text, new RegExp(`^Usage: lading ${one}\\b[^]*--server <url>[^]*--json`), one)
+      for (const line of text.split('\n')) t.true(line.length <= 100, line)
+      seen.push(one)
+    }
+  t.is(new Set(seen).size, seen.length)
 })

@@ -12,11 +12,11 @@ const programs = fileURLToPath(new URL('../../node_modules/.bin', import.meta.ur
  * Runs a command with `DATABASE_URL` of a throwaway cluster, or as it is when the caller named a database already. `--in-memory`: for what makes
  * hundreds of databases, each of nearly a thousand files; a disk takes ten times the processor time for those.
  */
-const runWithPostgres = async ([first, ...rest]: string[]) => {
-  const inMemory = first === '--in-memory'
-  const [command, ...args] = inMemory ? rest : [first, ...rest]
+const runWithPostgres = async (given: string[]) => {
+  const inMemory = given[0] === '--in-memory'
+  const [command, ...args] = inMemory ? given.slice(1) : given
   if (!command) throw new Error('usage: node test/stack/with-postgres.ts [--in-memory] <command> [arguments]')
-  if (process.env.DATABASE_URL) return run(command, args as string[], process.env.DATABASE_URL)
+  if (process.env.DATABASE_URL) return run(command, args, process.env.DATABASE_URL)
   const memory = inMemory && hasRoom(sharedMemory)
   const directory = join(memory ? sharedMemory : os.tmpdir(), `lading-test-${process.pid}-${Date.now().toString(36)}`)
   const cluster = await startPostgres({directory, keep: false, ...(memory && {flags: [...throwaway, 'max_wal_size=512MB']})})

@@ -115,12 +115,13 @@ test('what was committed stands, also where the answer of the database was lost'
   const {send, sendRest, read, finish} = await openUpload(org.call, path, {bytes: large})
   const {transaction} = here.db
   const losing = async (act: () => Promise<unknown>) => {
-    here.db.transaction = async (...given) => {
-      await transaction(...given)
+    const broken = async (given: Parameters<typeof transaction>[0]) => {
+      await transaction(given)
       throw new Error('The connection broke')
     }
+    Object.assign(here.db, {transaction: broken})
     const said = await act()
-    here.db.transaction = transaction
+    Object.assign(here.db, {transaction})
     return said
   }
   t.like(await losing(() => send(0)), {status: 500})

@@ -26,7 +26,7 @@ export const describeEnding = (out: Output, run: Json): string[] => {
   const head = stop
     ? `${out.style(['bold', 'red'], `${what} was stopped`)}: ${clean(stop.message)} (${clean(stop.stopped)})`
     : `${out.style('bold', `${what} ended`)} after ${duration(seconds)}`
-  return [head, ...countLines(out, counts), ...questionLines(run, questions), ...nextLines(run, id)]
+  return [head, ...countLines(out, counts), ...questionLines(run, questions), ...nextLines(out, run, id)]
 }
 
 const COLOURS: Record<string, 'green' | 'red' | 'yellow' | 'dim'> = {
@@ -49,16 +49,24 @@ const questionLines = ({importId, id}: Json, questions: number) =>
       ]
     : []
 
-const nextLines = ({dryRun, counts, stop, importId}: Json, id: string): string[] => {
+const nextLines = (out: Output, {dryRun, counts, stop, importId}: Json, id: string): string[] => {
   if (!importId) return []
-  if (dryRun)
-    return [`Next: lading results ${id} --plan   row by row, what would be written`, `      lading run ${importId} --watch   write it`]
   const sums = sumCounts(counts)
   const isOpen = Boolean(stop) || [...unwritten, 'skipped'].some(outcome => (sums[outcome] ?? 0) > 0)
-  if (!isOpen) return [`Next: lading results ${id}   the file with its record ids`]
-  return [
-    `Next: lading results ${id} --failed -o failed.csv   the rows that were not written, to be put right`,
-    `      lading logs ${id} --failed   why, row by row`,
-    `      lading retry ${id} --watch   carry it on: what is written already is not written again`,
-  ]
+  const steps: [command: string, why: string][] = dryRun
+    ? [
+        [`lading results ${id} --plan`, 'what would be written, row by row'],
+        [`lading run ${importId} --watch`, 'write it'],
+      ]
+    : isOpen
+      ? [
+          [`lading results ${id} --failed -o failed.csv`, 'the rows to be put right'],
+          [`lading logs ${id} --failed`, 'why, row by row'],
+          [`lading retry ${id} --watch`, 'carry it on'],
+        ]
+      : [[`lading results ${id}`, 'the file with its record ids']]
+  const widest = Math.max(...steps.map(([command]) => command.length))
+  const lines = steps.map(([command, why]) => [`  ${command}`, `  ${command.padEnd(widest)}  # ${why}`] as const)
+  const isRoomy = lines.every(([, whole]) => whole.length <= out.width())
+  return ['Next:', ...lines.map(([short, whole]) => (isRoomy ? whole : short))]
 }

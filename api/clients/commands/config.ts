@@ -225,15 +225,15 @@ const settle = async (session: Session, {directory, origin, here, pushed, told}:
   return isAlone ? version : origin.version
 }
 
-const CONFIG_ABOUT = `What the org says about its imports, as files that are good in a repository: settings, modules, annotations of fields,
-libraries and shared templates, one file a thing, always in the same form.`
+const CONFIG_ABOUT =
+  'What the org says about its imports, as files that are good in a repository: settings, modules, annotations of fields, libraries and shared templates, one file a thing, always in the same form.'
 
 const CONFIG_HELP = `
   settings.json  writing.json           the org's settings; connections on which writing is paused
   modules/KEY.json  fields/KEY.json     a module, and what is said of its fields
   libraries/NAME/manifest.json, source.js
   templates/NAME.json                   templates that are shared
-  .lading.json                          whose they are, and the version they were pulled at: commit it too
+  .lading.json                          whose they are, at which version: commit it too
 
 Examples:
   lading config pull crm

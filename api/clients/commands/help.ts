@@ -3,6 +3,7 @@ import {exitCodes} from '../cli/exit-codes.ts'
 import {usage} from '../cli/failure.ts'
 import type {Output} from '../cli/output.ts'
 import type {Cli} from '../cli/session.ts'
+import {wrap} from '../cli/wrap.ts'
 
 export default ({out}: Cli, program: Command) => {
   program
@@ -34,16 +35,6 @@ const list = ({width}: Output, items: readonly (readonly [string, string])[]): s
   return items.flatMap(([name, text]) =>
     wrap(text, Math.max(20, width() - indent)).map((line, at) => `${(at === 0 ? name : '').padEnd(indent)}${line}`),
   )
-}
-
-const wrap = (text: string, width: number): string[] => {
-  const lines = ['']
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)!
-    if (line && line.length + word.length + 1 > width) lines.push(word)
-    else lines[lines.length - 1] = line ? `${line} ${word}` : word
-  }
-  return lines
 }
 
 const codes = exitCodes.map(([code, what]) => [String(code), what] as const)

@@ -24,7 +24,13 @@ export default (cli: Cli, program: Command) => {
     .option('--failed', 'only what went wrong')
     .addHelpText(
       'after',
-      '\nWith --json every entry is a line of its own.\n\nExamples:\n  lading logs run_01k9… --failed\n  lading logs run_01k9… -f\n  lading logs imp_01k9… --json | jq -c "select(.outcome == \\"refused\\") | {rowNumber, code, message}"',
+      `
+With --json every entry is a line of its own.
+
+Examples:
+  lading logs run_01k9… --failed
+  lading logs run_01k9… --follow
+  lading logs imp_01k9… --json | jq -c 'select(.code) | [.rowNumber, .code, .message]'`,
     )
     .action((given: string, options: Logs) => logs(cli, given, options))
 

@@ -41,6 +41,11 @@ export default (cli: Cli, program: Command) => {
       await begun(cli, session, run, {watch: Boolean(watch), ...(failOn && {failOn})})
     })
 
+  addFollowing(cli, program)
+}
+
+/** Of a run that is under way. */
+const addFollowing = (cli: Cli, program: Command) => {
   program
     .command('watch')
     .summary('follow a run to its end')

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -23,6 +23,11 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
   })
   const steps = source.cleaning
   useLostFocus(steps.length)
+  const {list, keep} = useMovedFocus(JSON.stringify(steps))
+  const move = async (at: number, by: 1 | -1) => {
+    keep(at + by, by)
+    await save.run(moved(steps, at, by), 'Step moved')
+  }
   const struck = source.struck?.count ?? 0
   return html`
     <section class="sheet" aria-label=${`Cleaning of ${source.label}`}>
@@ -32,33 +37,50 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
         ${struck > 0 && html`<${Pill} tone="warning">${plural(struck, 'row')} struck<//>`}
       </div>
       ${steps.length === 0 && html`<p class="quiet">Cells are taken as they stand in the file. Add steps to trim, replace, split or fill cells, or to strike rows; no step removes a row, and struck rows are not imported.</p>`}
-      <ol class="plain steps-list">
-        ${steps.map((step, at) => html`<li key=${`${at} ${JSON.stringify(step)}`}><${OneStep} step=${step} at=${at} last=${steps.length - 1} isBusy=${save.isBusy} move=${(by: 1 | -1) => save.run(moved(steps, at, by), 'Step moved')} remove=${() => save.run(steps.toSpliced(at, 1), 'Step removed')} /></li>`)}
+      <ol class="plain steps-list" ref=${list}>
+        ${steps.map((step, at) => html`<li key=${at}><${OneStep} step=${step} at=${at} last=${steps.length - 1} move=${(by: 1 | -1) => move(at, by)} remove=${() => save.run(steps.toSpliced(at, 1), 'Step removed')} /></li>`)}
       </ol>
       <${Problem} error=${save.error} title="The cleaning stays as it was" />
-      <${AddStep} columns=${source.columns.map(({name}) => name)} isBusy=${save.isBusy} add=${(step: CleaningStep) => save.run([...steps, step], 'Step added')} />
+      <${AddStep} columns=${source.columns.map(({name}) => name)} known=${steps.length} isBusy=${save.isBusy} add=${(step: CleaningStep) => save.run([...steps, step], 'Step added')} />
     </section>
   `
 }
 
-type StepProps = {step: CleaningStep; at: number; last: number; isBusy: boolean; move: (by: 1 | -1) => void; remove: () => void}
+/** A step that was moved takes the focus along: to the button that was pressed, or to the other where it can go no further. */
+const useMovedFocus = (steps: string) => {
+  const list = useRef<HTMLOListElement>(null)
+  const wanted = useRef<{at: number; by: 1 | -1} | null>(null)
+  useEffect(() => {
+    const {at, by} = wanted.current ?? {at: -1, by: 1}
+    wanted.current = null
+    const [up, down] = list.current?.children[at]?.querySelectorAll('button') ?? []
+    const [first, other] = by < 0 ? [up, down] : [down, up]
+    ;(first?.disabled ? other : first)?.focus()
+  }, [steps])
+  return {list, keep: (at: number, by: 1 | -1) => (wanted.current = {at, by})}
+}
 
-const OneStep = ({step, at, last, isBusy, move, remove}: StepProps) => {
+type StepProps = {step: CleaningStep; at: number; last: number; move: (by: 1 | -1) => void; remove: () => void}
+
+const OneStep = ({step, at, last, move, remove}: StepProps) => {
   const said = sayStep(step)
   return html`
     <div class="row">
       <span class="quiet number">${at + 1}.</span>
       <span class="grow">${said}</span>
-      <${Button} disabled=${at === 0 || isBusy} onClick=${() => move(-1)} label=${`Move up: ${said}`}>↑<//>
-      <${Button} disabled=${at === last || isBusy} onClick=${() => move(1)} label=${`Move down: ${said}`}>↓<//>
-      <${Button} disabled=${isBusy} onClick=${remove} label=${`Remove: ${said}`}>Remove<//>
+      <${Button} disabled=${at === 0} onClick=${() => move(-1)} label=${`Move up: ${said}`}>↑<//>
+      <${Button} disabled=${at === last} onClick=${() => move(1)} label=${`Move down: ${said}`}>↓<//>
+      <${Button} onClick=${remove} label=${`Remove: ${said}`}>Remove<//>
     </div>
   `
 }
 
-type AddProps = {columns: string[]; isBusy: boolean; add: (step: CleaningStep) => void}
+type AddProps = {columns: string[]; known: number; isBusy: boolean; add: (step: CleaningStep) => void}
 
-const AddStep = ({columns, isBusy, add}: AddProps) => {
+/** What was typed stays until the step is there. */
+const AddStep = ({columns, known, isBusy, add}: AddProps) => {
+  const form = useRef<HTMLFormElement>(null)
+  const sent = useRef<StepDraft | null>(null)
   const [draft, setDraft] = useState<StepDraft | null>(null)
   const [missing, setMissing] = useState<string | null>(null)
   const submit = (event: Event) => {
@@ -66,16 +88,21 @@ const AddStep = ({columns, isBusy, add}: AddProps) => {
     const made = makeStep(draft!)
     if ('missing' in made) return setMissing(made.missing)
     setMissing(null)
-    setDraft(null)
+    sent.current = draft
     add(made.step)
   }
+  useEffect(() => {
+    if (!draft || draft !== sent.current) return
+    setDraft(null)
+    form.current?.querySelector('select')?.focus()
+  }, [known])
   const choose = (step: string) => {
     setMissing(null)
     setDraft(step ? newDraft(step) : null)
   }
   const options = [{value: '', label: 'Choose a step …'}, ...stepKinds.map(({step, label, group}) => ({value: step, label, group}))]
   return html`
-    <form class="add-step" onSubmit=${submit}>
+    <form class="add-step" ref=${form} onSubmit=${submit}>
       <${Select} label="Add a step" value=${draft?.step ?? ''} options=${options} onChange=${choose} />
       ${
         draft &&

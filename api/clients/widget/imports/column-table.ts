@@ -28,7 +28,8 @@ const columnsFor = (source: Source, decide: Props['decide']): Column<SourceColum
   {
     head: 'Empty',
     isNumber: true,
-    cell: ({empties}) => (empties === 0 ? '–' : `${count(empties)} (${percent(empties / Math.max(1, source.rows))})`),
+    cell: ({empties}) =>
+      empties === 0 ? '–' : html`<span class="unbroken">${count(empties)} (${percent(empties / Math.max(1, source.rows))})</span>`,
   },
   {
     head: 'Different',

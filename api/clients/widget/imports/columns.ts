@@ -60,7 +60,7 @@ const OneFile = ({importId, source, again}: OneProps) => {
     <${ColumnTable} source=${source} decide=${decide.run} />
     <div class="gap-above"><${CleaningEditor} importId=${importId} source=${source} again=${again} /></div>
     <h2>Rows</h2>
-    <${RowsPreview} key=${JSON.stringify(source.cleaning)} importId=${importId} source=${source} />
+    <${RowsPreview} importId=${importId} source=${source} />
   `
 }
 

@@ -69,7 +69,8 @@ const OneMapping = ({mapping, isOpened, issues, ...props}: OneProps) => {
   const [isOpen, setOpen] = useState(isOpened)
   const summary = useRef<HTMLElement>(null)
   useEffect(() => {
-    if (isOpened) summary.current?.focus()
+    const timer = isOpened && setTimeout(() => summary.current?.focus())
+    return () => clearTimeout(timer || undefined)
   }, [])
   const field = fields.find(({apiName}) => apiName === mapping.field)
   const label = field?.label ?? mapping.field

@@ -52,7 +52,7 @@ const kindNames: Record<string, [one: string, many: string]> = {
   email: ['e-mail address', 'e-mail addresses'],
   url: ['web address', 'web addresses'],
   phone: ['phone number', 'phone numbers'],
-  text: ['text', 'texts'],
+  text: ['text', 'text'],
 }
 export const nameOfKind = (kind: string, count = 2): string => kindNames[kind]?.[count === 1 ? 0 : 1] ?? kind
 

@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
@@ -16,6 +16,11 @@ export const SaveBar = ({found, draft}: {found: Imported; draft: Draft}) => {
   const [isTemplate, setTemplate] = useState(false)
   const {flows, isChanged, save, issues} = draft
   const isSaved = !isChanged && found.state !== 'draft'
+  const next = useRef<HTMLAnchorElement>(null)
+  useEffect(() => {
+    // The button that had the focus is gone with what it did.
+    if (isSaved && document.activeElement === document.body) next.current?.focus()
+  }, [isSaved])
   return html`
     <div class="save-bar">
       <p role="status" class="grow">${issues.length > 0 ? `Not saved: ${issues.length} to mend` : isChanged ? 'Not saved yet; kept in this window' : isSaved ? 'Saved' : flows.length > 0 ? 'Save it to make the import ready' : ''}</p>
@@ -23,7 +28,7 @@ export const SaveBar = ({found, draft}: {found: Imported; draft: Draft}) => {
         ${isChanged && html`<${Button} onClick=${draft.forget}>Back to what is saved<//>`}
         ${isSaved && isAtLeast('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
         ${!isSaved && html`<${Button} kind="main" isBusy=${save.isBusy} disabled=${found.state === 'running' || flows.length === 0} onClick=${() => save.run()}>Save the mapping<//>`}
-        ${isSaved && html`<a class="button main" href=${to('imports', found.id, 'check')}>Go on to check</a>`}
+        ${isSaved && html`<a ref=${next} class="button main" href=${to('imports', found.id, 'check')}>Go on to check</a>`}
       </div>
       <${Problem} error=${save.error} title="The mapping is not saved" />
       ${isTemplate && html`<${SaveTemplate} found=${found} onClose=${() => setTemplate(false)} />`}

@@ -48,7 +48,7 @@ const Preview = ({importId, source}: {importId: string; source: Source}) => {
   return html`
     <details onToggle=${(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
       <summary>Rows</summary>
-      ${isOpen && html`<div class="opened"><${RowsPreview} key=${JSON.stringify(source.reader)} importId=${importId} source=${source} /></div>`}
+      ${isOpen && html`<div class="opened"><${RowsPreview} importId=${importId} source=${source} /></div>`}
     </details>
   `
 }

@@ -9,7 +9,7 @@ export const chartParts: {label: string; of: OutcomeKey[]; tone: string}[] = [
   {label: 'Created', of: ['created', 'planned'], tone: 'good'},
   {label: 'Updated', of: ['updated'], tone: 'info'},
   {label: 'Skipped or written before', of: ['skipped', 'inherited', 'filtered'], tone: 'neutral'},
-  {label: 'Failed', of: ['failed', 'refused'], tone: 'bad'},
+  {label: 'Failed or refused', of: ['failed', 'refused'], tone: 'bad'},
   {label: 'No answer', of: ['unanswered'], tone: 'warning'},
 ]
 

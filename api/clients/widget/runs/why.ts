@@ -8,10 +8,10 @@ type Words = Pick<Why, 'title' | 'todo' | 'go'>
 const pauses: Record<string, Words> = {
   DAILY_ALLOWANCE_SPENT: {
     title: "The CRM's daily allowance is used up",
-    todo: 'Nothing to do: the run looks again every minute and goes on by itself. Cancel it if you would rather not wait.',
+    todo: 'Nothing to do: the run goes on by itself. Cancel it if you would rather not wait.',
   },
   RATE_LIMITED: {title: 'The CRM asks to slow down', todo: 'Nothing to do: the run goes on by itself in a moment.'},
-  CRM_UNAVAILABLE: {title: 'The CRM does not answer', todo: 'Nothing to do: the run looks again in half a minute and goes on by itself.'},
+  CRM_UNAVAILABLE: {title: 'The CRM does not answer', todo: 'Nothing to do: the run goes on by itself.'},
   WRITES_PAUSED: {
     title: 'Writes on this connection are paused',
     todo: 'An administrator lifts the pause under Connections; the run then goes on by itself.',

@@ -1,0 +1,24 @@
+import {widthOf} from './table.ts'
+
+/** A text in lines no wider than so many columns, broken between words. A word that is wider stands alone. */
+export const wrap = (text: string, width: number): string[] => {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!
+    if (line && widthOf(line) + widthOf(word) + 1 > width) lines.push(word)
+    else lines[lines.length - 1] = line ? `${line} ${word}` : word
+  }
+  return lines
+}
+
+/** The same for lines that have their form already: what goes on of an indented one stands further in. Commands that are to be copied stay whole. */
+export const wrapLines = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .flatMap(line => {
+      if (widthOf(line) <= width || /^\s*(lading|zcat|source|LADING_)\b/.test(line)) return [line]
+      const [indent] = /^ */.exec(line)!
+      const [first = '', ...rest] = wrap(line.trimStart().replaceAll(/ {3,}/g, '  '), Math.max(12, width - indent.length - 2))
+      return [indent + first, ...rest.map(more => (indent ? `${indent}  ${more}` : more))]
+    })
+    .join('\n')

@@ -1,0 +1,125 @@
+import test from 'ava'
+import {archiveAll} from '../../workers/archive.ts'
+import {accounts, type Org, ok, openOrg, runImport} from '../importing.ts'
+import {world} from '../world.ts'
+
+let here: Awaited<ReturnType<typeof world>>
+let org: Org
+
+test.before(async t => {
+  here = await world(t, {workers: ['imports', 'discovery']})
+  org = await openOrg(here)
+})
+
+/** Of 2,500 rows every 500th is refused by the CRM, and every 700th has a value that does not fit. */
+const csvOf = (prefix: string, city = 'Town') => {
+  const rows = Array.from({length: 2500}, (_, at) => at + 1)
+  const lines = rows.map(n => `${n % 500 === 0 ? '' : `Company ${n}`},${prefix}${n},${city} ${n % 7},${n % 700 === 0 ? 'many' : n}`)
+  return `name,number,city,employees\n${lines.join('\n')}\n`
+}
+const flow = {...accounts, fields: [...accounts.fields, {field: 'Employees', mode: 'column', source: 'employees'}]}
+
+const read = (path: string, query = '') => ok(org.call('GET', `${path}${query}`), 200)
+
+/** Every page, as somebody gets them who goes on to the end. */
+const readAll = async (path: string, query: string, name: 'rows' | 'groups') => {
+  const found: any[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const page: any = await read(path, `?${query}${cursor && `&cursor=${encodeURIComponent(cursor)}`}`)
+    found.push(...page[name])
+    cursor = page.nextCursor
+  }
+  return found
+}
+const numbers = (rows: {rowNumber: number}[]) => rows.map(({rowNumber}) => rowNumber)
+
+/** The same of a run's rows, where they were written and where they were moved. */
+const tellAll = async (path: string) => ({
+  refused: await readAll(path, 'outcome=refused&limit=2', 'rows'),
+  invalid: await readAll(path, 'code=INVALID_VALUE', 'rows'),
+  text: await readAll(path, 'text=whole+NUMBER&from=701', 'rows'),
+  middle: await read(path, '?from=1234&limit=1'),
+  tally: await readAll(`${path}/tally`, '', 'groups'),
+  log: (await read(`${path}/log`, '?row=500')).log,
+})
+
+test('rows are found by outcome, code and text, counted by reason, and told the same after their records were moved', async t => {
+  const {path, run} = await runImport(org, {csv: csvOf('R-'), flow})
+  const rows = `${path}/runs/${run.id}/rows`
+  const told = await tellAll(rows)
+  t.deepEqual(numbers(told.refused), [500, 1000, 1500, 2000, 2500])
+  t.like(told.refused[0].entries[0], {module: 'Accounts', phase: 'write', outcome: 'refused', code: 'MANDATORY_NOT_FOUND', recordId: null})
+  t.deepEqual(numbers(told.invalid), [700, 1400, 2100])
+  t.like(told.invalid[0].entries[0], {field: 'Employees', fieldLabel: 'Employees', outcome: 'failed', changes: null, action: null})
+  t.deepEqual(numbers(told.text), [1400, 2100])
+  t.like(told.middle, {rows: [{rowNumber: 1234}], reached: 1234})
+  t.truthy(told.middle.rows[0].entries[0].recordId)
+  const counted = told.tally.map(({outcome, code, rows, firstRow}) => ({outcome, code, rows, firstRow}))
+  t.deepEqual(
+    counted.sort((a, b) => b.rows - a.rows),
+    [
+      {outcome: 'created', code: null, rows: 2492, firstRow: 1},
+      {outcome: 'refused', code: 'MANDATORY_NOT_FOUND', rows: 5, firstRow: 500},
+      {outcome: 'failed', code: 'INVALID_VALUE', rows: 3, firstRow: 700},
+    ],
+  )
+  t.like(told.log[0], {rowNumber: 500, attempt: 1, outcome: 'refused'})
+
+  await archiveAll({...here.tools, drain: new AbortController().signal})
+  t.deepEqual(await tellAll(rows), told)
+})
+
+test('a dry run says what it would do to each row, with the old and the new of every field', async t => {
+  await runImport(org, {csv: csvOf('D-'), flow})
+  const {path, run} = await runImport(org, {csv: csvOf('D-', 'City'), flow, start: {dryRun: true}})
+  const rows = `${path}/runs/${run.id}/rows`
+  const updates = await readAll(rows, 'action=update&limit=200', 'rows')
+  t.is(updates.length, 2492)
+  const changes = [{field: 'Billing_City', label: 'Billing City', old: 'Town 3', new: 'City 3'}]
+  t.like(updates[2].entries[0], {action: 'update', outcome: 'planned', changes})
+  t.truthy(updates[2].entries[0].recordId)
+  t.deepEqual(numbers(await readAll(rows, 'action=fail', 'rows')), [700, 1400, 2100])
+  const [made] = await readAll(rows, 'action=create&from=501', 'rows')
+  t.like(made, {rowNumber: 1000, entries: [{changes: [{field: 'Account_Number', old: '', new: 'D-1000'}]}]})
+  t.is((await readAll(rows, 'text=TOWN+6', 'rows')).length, updates.filter(({entries}) => entries[0].changes[0].old === 'Town 6').length)
+  t.deepEqual((await read(`${rows}/tally`)).groups.map(({action, rows}: any) => [action, rows]).sort(), [
+    ['create', 5],
+    ['fail', 3],
+    ['update', 2492],
+  ])
+})
+
+test('what does not fit is refused: filters, cursors of other filters, files that were not read', async t => {
+  const {path, run} = await runImport(org, {csv: csvOf('X-'), flow, start: {rows: {to: 10}}})
+  const rows = `${path}/runs/${run.id}/rows`
+  const {nextCursor} = await read(rows, '?limit=1')
+  const refused = async (query: string, under = '') => (await org.call('GET', `${rows}${under}${query}`)).body.code
+  t.is(await refused('?outcome=lost'), 'INVALID')
+  t.is(await refused('?from=0'), 'INVALID')
+  t.is(await refused(`?limit=1&outcome=created&cursor=${encodeURIComponent(nextCursor)}`), 'INVALID_CURSOR')
+  t.is(await refused('?source=src_none'), 'SOURCE_NOT_FOUND')
+  t.is(await refused('', '/log'), 'INVALID')
+  t.deepEqual((await read(`${rows}/log`, '?row=11')).row.entries, [], 'a row that was passed over')
+})
+
+test('the runs of the org are listed over all imports, the newest first', async t => {
+  const mine = await openOrg(here, 'zoe@other.example')
+  const first = await runImport(mine, {csv: 'name,number,city\nA,L-1,X\nB,L-2,X\n', flow: accounts})
+  const second = await runImport(mine, {csv: 'name,number,city\nC,L-3,X\nD,L-4,X\n', flow: accounts, start: {declaredRows: 1}})
+  const tried = await ok(mine.call('POST', `${first.path}/runs`, {dryRun: true}), 202)
+  const list = async (query: string) => {
+    const {runs, nextCursor} = await ok(mine.call('GET', `/orgs/${mine.org}/runs${query}`), 200)
+    return {ids: runs.map(({id}: any) => id), runs, nextCursor}
+  }
+  const all = await list('')
+  t.deepEqual(all.ids, [tried.run.id, second.run.id, first.run.id])
+  t.like(all.runs[1], {importId: second.path.split('/').at(-1), importName: 'Test'})
+  const page = await list('?limit=2')
+  t.deepEqual((await list(`?limit=2&cursor=${encodeURIComponent(page.nextCursor)}`)).ids, [first.run.id])
+  t.deepEqual((await list('?dryRun=true')).ids, [tried.run.id])
+  t.deepEqual((await list('?dryRun=false&stopped=true')).ids, [second.run.id])
+  t.deepEqual((await list(`?import=${first.path.split('/').at(-1)}&dryRun=false&state=ended`)).ids, [first.run.id])
+  t.deepEqual((await list('?state=authorised')).ids, [])
+  t.is((await mine.call('GET', `/orgs/${mine.org}/runs?state=lost`)).body.code, 'INVALID')
+})

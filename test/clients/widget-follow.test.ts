@@ -1,0 +1,77 @@
+import http, {type ServerResponse} from 'node:http'
+import type {AddressInfo} from 'node:net'
+import test from 'ava'
+import {openClient} from '../../api/clients/http.ts'
+import {followRun} from '../../api/clients/widget/runs/follow.ts'
+import type {Run} from '../../api/clients/widget/runs/run.ts'
+
+/** A server that tells one run: by events as `stream` says, and by itself as it stands. */
+const openRun = async (stream: (response: ServerResponse, heard: string | undefined, times: number) => void) => {
+  const state = {run: {id: 'run_1', state: 'writing', counts: {}, progress: {done: 0, total: 9}} as unknown as Run, asked: 0, streams: 0}
+  const heard: (string | undefined)[] = []
+  const server = http.createServer((request, response) => {
+    if (request.url!.endsWith('/events')) {
+      const id = request.headers['last-event-id'] as string | undefined
+      heard.push(id)
+      stream(response, id, ++state.streams)
+    } else {
+      state.asked++
+      if (state.run.id === 'gone')
+        response.writeHead(404, {'content-type': 'application/json'}).end('{"error": "No such run", "code": "RUN_NOT_FOUND"}')
+      else response.writeHead(200, {'content-type': 'application/json'}).end(JSON.stringify({run: state.run}))
+    }
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const client = openClient({base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bearer: () => 'token'})
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return {client, state, heard, close}
+}
+
+const follow = async (open: Awaited<ReturnType<typeof openRun>>, onPause: () => void = () => {}) => {
+  const told: {done: number | undefined; state: string; how: string}[] = []
+  const signal = AbortSignal.timeout(20_000)
+  const pause = async () => onPause()
+  const tell = (run: Run, how: string) => told.push({done: run.progress?.done, state: run.state, how})
+  await followRun({client: open.client, path: '/run', signal, pause, tell})
+  return told
+}
+
+const frame = (event: string, id: string, data: object) => `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
+
+test('a broken stream is carried on from its last event, to the end', async t => {
+  const open = await openRun((response, _, times) => {
+    response.writeHead(200, {'content-type': 'text/event-stream'})
+    if (times === 1) {
+      open.state.run = {...open.state.run, progress: {done: 4, total: 9} as Run['progress']}
+      response.write(frame('progress', 'a', {progress: {done: 4, total: 9}}), () => response.destroy())
+    } else response.end(frame('end', 'b', {run: {...open.state.run, state: 'ended', progress: {done: 9, total: 9}}}))
+  })
+  t.teardown(open.close)
+  const told = await follow(open)
+  t.deepEqual(open.heard, [undefined, 'a'])
+  t.deepEqual([told[0]!.done, told.at(-1)], [0, {done: 9, state: 'ended', how: 'events'}])
+})
+
+test('where no stream comes through, the run is asked for', async t => {
+  const open = await openRun(response =>
+    response.writeHead(503, {'content-type': 'application/json'}).end('{"error": "Busy", "code": "BUSY"}'),
+  )
+  t.teardown(open.close)
+  const told = await follow(open, () => {
+    if (open.state.asked > 5) open.state.run = {...open.state.run, state: 'ended'}
+  })
+  t.is(open.state.streams, 3)
+  t.like(told.at(-1), {state: 'ended', how: 'polls'})
+})
+
+test('a run that is gone is told as that', async t => {
+  const open = await openRun(response => {
+    open.state.run = {...open.state.run, id: 'gone'}
+    response.writeHead(200, {'content-type': 'text/event-stream'}).end()
+  })
+  t.teardown(open.close)
+  await t.throwsAsync(follow(open), {message: 'No such run'})
+})

@@ -1,0 +1,274 @@
+import test from 'ava'
+import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/checking.ts'
+import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
+import {
+  dropMapping,
+  type Field,
+  isFillable,
+  issuesAt,
+  missingFields,
+  newFlowId,
+  putMapping,
+  sayIssue,
+  strangeWords,
+  tidyFlow,
+  unusedColumns,
+} from '../../api/clients/widget/imports/flows.ts'
+import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
+import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposing.ts'
+import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
+import {type Standing, stepsOf} from '../../api/clients/widget/imports/steps.ts'
+import {sayTested} from '../../api/clients/widget/imports/tried.ts'
+import {Flow as ServerFlow} from '../../shared/flows/flow.ts'
+import {Cleaning} from '../../shared/imports/cleaning.ts'
+
+const usual: Field = {
+  ...{apiName: '', label: '', type: 'text', length: null, required: false, unique: null, creatable: true, readOnly: false},
+  ...{picklist: [], lookup: null, subform: null, annotation: null},
+}
+const field = (apiName: string, more: Partial<Field> = {}): Field => ({...usual, apiName, label: apiName, ...more})
+const fields = [
+  field('Last_Name', {required: true}),
+  field('Email', {type: 'email'}),
+  field('City'),
+  field('Account', {type: 'lookup', lookup: {module: 'Accounts'}}),
+]
+const flow: Flow = {id: 'leads', sourceId: 's', module: 'Leads', fields: []}
+const columns = (...names: string[]) => ({columns: names.map(name => ({name}))}) as unknown as Source
+const proposal = (column: string, name: string | null, confidence: number, more: Partial<Proposal> = {}): Proposal => ({
+  ...{column, field: name, module: 'Leads', confidence, why: ['label'], by: 'local', note: null, candidates: []},
+  ...more,
+})
+
+test('proposals are taken from the threshold on, a field once, and never one that is written already', t => {
+  const proposals = [
+    proposal('Name', 'Last_Name', 0.99),
+    proposal('Mail', 'Email', 0.8),
+    proposal('Town', 'City', 0.79),
+    proposal('X', null, 0),
+  ]
+  const unused = ['Name', 'Mail', 'Town', 'X']
+  const sure = sureProposals(flow, {proposals, fields, unused, least: 0.8})
+  t.deepEqual(
+    sure.map(({proposal: {column}}) => column),
+    ['Name', 'Mail'],
+  )
+  const taken = acceptAll(flow, sure)
+  t.deepEqual(
+    taken.fields.map(({field: name, source, mode}) => [name, source, mode]),
+    [
+      ['Last_Name', 'Name', 'column'],
+      ['Email', 'Mail', 'column'],
+    ],
+  )
+  t.deepEqual(
+    sureProposals(taken, {proposals, fields, unused: unusedColumns(taken, columns(...unused)), least: 0.5}).map(
+      ({field: {apiName}}) => apiName,
+    ),
+    ['City'],
+  )
+  const static_ = putMapping(flow, {field: 'City', mode: 'static', staticValue: 'Bern'})
+  t.deepEqual(
+    sureProposals(static_, {proposals, fields, unused, least: 0.5}).map(({field: {apiName}}) => apiName),
+    ['Last_Name', 'Email'],
+  )
+})
+
+test('a column that goes into another field goes into the one before no more; a link is searched for', t => {
+  const before = takeColumn(flow, 'Town', fields[2]!)
+  const after = takeColumn(before, 'Town', fields[3]!)
+  t.deepEqual(
+    after.fields.map(({field: name, mode}) => [name, mode]),
+    [['Account', 'search']],
+  )
+})
+
+test('candidates of a column are told the likeliest first, without those that are written', t => {
+  const candidates = [
+    {field: 'City', module: 'Leads', confidence: 0.5, why: ['similar']},
+    {field: 'Email', module: 'Leads', confidence: 0.4, why: []},
+  ]
+  const asked = proposal('Town', 'City', 0.5, {candidates})
+  t.deepEqual(
+    choicesFor(flow, asked, fields).map(one => one.field),
+    ['City', 'Email'],
+  )
+  const taken = putMapping(flow, {field: 'City', mode: 'static', staticValue: 'x'})
+  t.deepEqual(
+    choicesFor(taken, asked, fields).map(one => one.field),
+    ['Email'],
+  )
+})
+
+test('required fields are missing until something writes them, and what matched by a field that goes does so no more', t => {
+  t.deepEqual(
+    missingFields(flow, fields).map(({apiName}) => apiName),
+    ['Last_Name'],
+  )
+  t.deepEqual(missingFields(putMapping(flow, {field: 'Last_Name', mode: 'skip'}), fields).length, 1)
+  const mapped = {
+    ...putMapping(flow, {field: 'Last_Name', mode: 'column', source: 'Name'}),
+    match: {by: ['Last_Name'], onOne: 'update', onMany: 'ask'},
+  } as Flow
+  t.is(missingFields(mapped, fields).length, 0)
+  t.is(dropMapping(mapped, 'Last_Name').match, undefined)
+  t.false(isFillable(field('Score', {type: 'formula'})))
+})
+
+test('what is saved is what the server takes: nothing of another mode, and no nulls', t => {
+  const typed: Flow = {
+    ...flow,
+    filter: '  ',
+    fields: [
+      {field: 'City', mode: 'static', staticValue: 'Bern', source: 'Town', transform: 'value', onMany: 'ask', empty: 'leave'},
+      {field: 'Account', mode: 'search', source: 'Firm', searchField: null, transform: 'x', picklist: 'map', map: {a: 'b'}},
+      {field: 'Tier', mode: 'column', source: 'Tier', picklist: 'map', map: {gold: 'Gold'}, format: ''},
+    ],
+  }
+  const tidy = tidyFlow(typed)
+  t.deepEqual(tidy.fields, [
+    {field: 'City', mode: 'static', staticValue: 'Bern', empty: 'leave'},
+    {field: 'Account', mode: 'search', source: 'Firm'},
+    {field: 'Tier', mode: 'column', source: 'Tier', picklist: 'map', map: {gold: 'Gold'}},
+  ])
+  t.false('filter' in tidy)
+  t.true(ServerFlow.safeParse(tidy).success)
+})
+
+test('a flow has an id of its own that the server takes', t => {
+  t.is(newFlowId([], 'Leads'), 'leads')
+  t.is(newFlowId([flow, {...flow, id: 'leads_2'}], 'Leads'), 'leads_3')
+  t.true(ServerFlow.shape.id.safeParse(newFlowId([], 'Größe & Gewicht'.repeat(9))).success)
+})
+
+test('an issue is found at its place, and one in an expression says its line and column', t => {
+  const issues = [
+    {path: [0, 'fields', 1, 'transform'], message: 'Unexpected token', line: 2, column: 5},
+    {path: [1, 'match', 'by', 0], message: 'x'},
+  ]
+  t.deepEqual(
+    issuesAt(issues, 0, 'fields', 1).map(({path}) => path),
+    [['transform']],
+  )
+  t.is(sayIssue(issues[0]!), 'Line 2, column 5: Unexpected token')
+  t.deepEqual(issuesAt(issues, 0, 'fields', 10), [])
+})
+
+test('what an organisation says of a field begins a flow, where the file has the column', t => {
+  const told = [
+    field('Source', {annotation: {defaultMapping: {mode: 'static', staticValue: 'Fair'}}}),
+    field('Tier', {annotation: {defaultMapping: {mode: 'column', source: 'Level'}}}),
+    field('City', {annotation: {description: 'x'}}),
+  ]
+  t.deepEqual(usualMappings(told, ['Name']), [{field: 'Source', mode: 'static', staticValue: 'Fair'}])
+  t.is(usualMappings(told, ['Level']).length, 2)
+})
+
+test('words the list does not have are found once, whatever their case', t => {
+  const tier = field('Tier', {picklist: [{display: 'Gold', actual: 'G'}]})
+  t.deepEqual(strangeWords(['gold', 'g', ' Silver', 'silver', '', 'Tin'], tier, {TIN: 'G'}), ['silver'])
+})
+
+test('every kind of cleaning step comes to what the server takes, or to what is missing', t => {
+  const drafts: Record<string, object> = {
+    replace: {find: 'a', with: 'b'},
+    fillDown: {columns: ['A']},
+    strikeDuplicates: {columns: ['A']},
+    split: {column: 'A', into: 'B, C'},
+    strikeRows: {rows: '3, 10-12'},
+    strikeWhere: {expression: 'true'},
+  }
+  for (const {step} of stepKinds) {
+    const made = makeStep({...newDraft(step), ...drafts[step]})
+    if (!('step' in made)) return t.fail(step)
+    t.true(Cleaning.safeParse([made.step]).success, step)
+    t.true(sayStep(made.step).length > 5)
+  }
+  for (const step of Object.keys(drafts)) t.true('missing' in makeStep(newDraft(step)), step)
+  t.deepEqual(readRanges('5-3'), null)
+  t.deepEqual(readRanges('7, 9 – 11'), [
+    {from: 7, to: 7},
+    {from: 9, to: 11},
+  ])
+  t.deepEqual(moved([1, 2, 3], 1, -1), [2, 1, 3])
+  t.deepEqual(moved([1, 2, 3], 2, 1), [1, 2, 3])
+})
+
+test('a date is read in the order that is asked, and not at all where it is none', t => {
+  t.is(readDay('03/04/2025', 'dmy'), '2025-04-03')
+  t.is(readDay('03/04/2025', 'mdy'), '2025-03-04')
+  t.is(readDay('03/04/2025', 'ymd'), null)
+  t.is(readDay('31.2.25', 'dmy'), null)
+  t.is(readDay('soon', 'dmy'), null)
+  t.deepEqual(
+    kindsOf({kinds: {date: 2, text: 5}}).map(({kind}) => kind),
+    ['text', 'date'],
+  )
+})
+
+test('how a file is read is said in words, and why', t => {
+  const csv = {
+    format: 'csv',
+    encoding: 'utf-8',
+    delimiter: ';',
+    quote: '"',
+    strictQuotes: false,
+    headerRow: true,
+    skipRows: 1,
+    comment: null,
+    shortRows: 'refuse',
+  } as const
+  t.is(sayReader(csv), 'CSV, utf-8, semicolon between cells, first row names the columns, 1 line left out above')
+  t.deepEqual(sayReasons(undefined), [])
+  t.is(sayReasons({sheet: 'A', how: 'only', sheets: []}).length, 1)
+})
+
+const problem: CheckProblem = {
+  ...{severity: 'error', kind: 'invalid_value', source: 's', flow: 'leads', module: 'Leads', field: 'Email', column: 'Mail', place: null},
+  ...{count: 2, rows: [1, 3], samples: ['x'], message: 'Email takes an e-mail address', fix: 'Correct the cells'},
+}
+
+test('a problem is grouped, says where it stands, and leads to where it is mended', t => {
+  t.deepEqual(
+    groupsOf([{...problem, severity: 'info'}, problem]).map(({severity}) => severity),
+    ['error', 'info'],
+  )
+  t.is(sayPlace(problem, new Map([['s', 'leads.csv']])), 'leads.csv › column Mail › Leads.Email')
+  t.deepEqual(mendAt(problem), {step: 'mapping', query: {flow: 'leads', field: 'Email'}})
+  t.deepEqual(mendAt({...problem, kind: 'ambiguous', flow: null, field: null}), {step: 'columns', query: {source: 's'}})
+  t.is(mendAt({...problem, kind: 'file_gone'}).step, 'files')
+  t.is(sayFix(problem), 'Correct the cells.')
+  t.notRegex(sayFix({kind: 'ambiguous', fix: 'choices {"A": {}}'}), /choices/)
+})
+
+test('an expression says how it stands in one sentence', t => {
+  const tried = {
+    compiles: true,
+    issue: null,
+    results: [
+      {row: 1, value: 'a', problem: null},
+      {row: 2, error: {code: 'X', message: 'broke', line: 1, column: 4}},
+    ],
+  }
+  t.deepEqual(sayTested(tried), {isWrong: true, text: '1 of 2 sample rows fail. Row 2: Line 1, column 4: broke'})
+  t.false(sayTested({...tried, results: tried.results.slice(0, 1)}).isWrong)
+  t.is(sayTested({compiles: false, issue: {message: 'no', line: null, column: null}, results: []}).text, 'no')
+})
+
+test('each step of an import tells how it stands', t => {
+  const source = {id: 's', problems: [{kind: 'ambiguous', column: 'A', message: '', fix: ''}]} as unknown as Source
+  const found = {state: 'draft', flows: [], slots: [], sources: []} as unknown as Standing['import']
+  const states = (standing: Standing) => stepsOf(standing).map(({state}) => state)
+  t.deepEqual(states({import: found, checks: null, runs: null}), Array(7).fill('todo'))
+  const ready = {...found, state: 'ready', flows: [flow], sources: [source]} as Standing['import']
+  const checks = {checks: {state: 'done', startedAt: '', endedAt: 'x', rows: 1, stale: false}, problems: [problem]}
+  const run = {id: 'r', state: 'ended', dryRun: false, counts: {}, stop: null, endedAt: 'x', authorisedAt: ''}
+  t.deepEqual(states({import: ready, checks, runs: [run]}), ['done', 'problems', 'done', 'problems', 'todo', 'done', 'done'])
+  const later = {
+    import: ready,
+    checks: {...checks, checks: {...checks.checks, stale: true}},
+    runs: [{...run, state: 'writing', endedAt: null}],
+  }
+  t.deepEqual(states(later).slice(3), ['todo', 'todo', 'busy', 'todo'])
+  t.is(stepsOf({import: ready, checks, runs: null})[1]!.said, '1 question')
+})

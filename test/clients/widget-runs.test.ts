@@ -1,0 +1,252 @@
+import test from 'ava'
+import {answersOf, askersOf, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
+import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
+import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
+import {choicesIn, filterIn, sayOutcome} from '../../api/clients/widget/runs/rows-query.ts'
+import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
+import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
+import {accountOf, type Group, leftOf, mergeGroups, planOf, reasonsOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
+import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
+
+const run = (more: Partial<Run> = {}): Run => ({
+  ...{id: 'run_1', importId: 'imp_1', connectorId: 'con_1', state: 'ended', engine: 'worker', dryRun: false, retryOf: null, rows: null},
+  ...{declaredRows: 10, rowsPerRun: 10, rowsWritten: 0, overageRows: 0, counts: {}, questions: 0, progress: null, stop: null, pause: null},
+  ...{stoppedBy: null, outcome: null, authorisedAt: '2026-03-01T08:00:00.000Z', startedAt: null, endedAt: null, expiredAt: null},
+  ...more,
+})
+const progress = (done: number, total: number) => ({done, total, rowsPerSecond: null, etaSeconds: null})
+
+test('every row is accounted for, over all modules, and what a stopped run did not come to is told', t => {
+  const counts = {Accounts: {created: 5, failed: 1}, Contacts: {created: 2, filtered: 1}}
+  const whole = accountOf({counts, progress: progress(9, 9)})
+  t.deepEqual(
+    whole.lines.map(({key, rows, byModule}) => [key, rows, byModule]),
+    [
+      ['created', 7, [5, 2]],
+      ['filtered', 1, [0, 1]],
+      ['failed', 1, [1, 0]],
+    ],
+  )
+  t.like(whole, {told: 9, total: 9, notReached: 0, isWhole: true})
+  t.like(accountOf({counts, progress: progress(9, 20)}), {told: 9, notReached: 11, isWhole: false})
+  t.like(accountOf({counts, progress: null}), {total: null, notReached: 0, isWhole: false})
+  t.is(sumCounts(counts, 'Contacts').created, 2)
+})
+
+test('a retry does what has no record yet, and what was not come to', t => {
+  const counts = {Accounts: {created: 5, inherited: 2, failed: 1, refused: 1, unanswered: 1, skipped: 1, filtered: 3}}
+  t.is(leftOf({counts, progress: progress(14, 16)}), 6)
+})
+
+const group = (more: Partial<Group>): Group => ({
+  ...{module: 'Accounts', moduleLabel: 'Accounts', phase: 'write', outcome: 'created', action: null, code: null, field: null},
+  ...{fieldLabel: null, rows: 1, firstRow: 1, message: null},
+  ...more,
+})
+
+test('groups of several pages add up, and keep the first row and its words', t => {
+  const refused = group({outcome: 'refused', code: 'INVALID_DATA', rows: 2, firstRow: 3, message: 'first'})
+  const merged = mergeGroups(
+    [group({rows: 5}), refused],
+    [{...refused, rows: 9, firstRow: 70, message: 'later'}, group({code: 'MADE_EARLIER'})],
+  )
+  t.deepEqual(
+    merged.map(({outcome, rows, firstRow}) => [outcome, rows, firstRow]),
+    [
+      ['refused', 11, 3],
+      ['created', 5, 1],
+      ['created', 1, 1],
+    ],
+  )
+  t.deepEqual(
+    reasonsOf([...merged, group({outcome: 'skipped', rows: 4}), group({outcome: 'skipped', code: 'MATCH_MANY', rows: 20})]).map(
+      ({code}) => code,
+    ),
+    ['MATCH_MANY', 'INVALID_DATA'],
+  )
+})
+
+test('a plan counts rows by module and action; links are none', t => {
+  const groups = [
+    group({action: 'create', rows: 3}),
+    group({action: 'create', code: 'X', rows: 2}),
+    group({action: 'ask', phase: 'match', rows: 1}),
+    group({module: 'Contacts', moduleLabel: 'People', action: 'patch', phase: 'patch', rows: 4}),
+    group({outcome: 'lookup', phase: 'lookup', rows: 9}),
+  ]
+  const [accounts, contacts, ...others] = planOf(groups)
+  t.like(accounts, {module: 'Accounts', actions: {create: 5, ask: 1, update: 0}})
+  t.like(contacts, {label: 'People', actions: {patch: 4}})
+  t.is(others.length, 0)
+})
+
+test('the rate is that of the last seconds, and the rest of the time follows from it', t => {
+  const at = (second: number, done: number): Sample => ({at: second * 1000, done, parts: [done, 0, 0, 0, 0]})
+  const samples = [at(0, 0), at(10, 100), at(40, 400), at(60, 1400)]
+  t.is(rateOf(samples, 60_000), 50)
+  t.is(rateOf(samples, 80_000), 0, 'nothing has come for so long')
+  t.is(rateOf([at(5, 10)], 5_500), null)
+  t.is(rateOf([], 5_500), null)
+  t.is(etaOf({progress: progress(1400, 2400)}, 50), 20_000)
+  t.is(etaOf({progress: progress(1400, 2400)}, 0), null)
+  t.is(etaOf({progress: null}, 50), null)
+})
+
+test('a long run keeps its first and last sample and its shape; a stack ends with all rows', t => {
+  let samples: Sample[] = []
+  for (let second = 1; second <= 2_000; second++)
+    samples = addSample(
+      samples,
+      sampleOf({counts: {A: {created: second, failed: 1}}, progress: progress(second + 1, 9_999)}, second * 1000),
+    )
+  t.true(samples.length <= 240)
+  t.is(samples[0]!.at, 1_000)
+  t.is(samples.at(-1)!.at, 2_000_000)
+  t.deepEqual(addSample(samples, {...samples[0]!}), samples, 'what is not later is nothing new')
+  const [times, ...parts] = stack(samples)
+  t.is(times!.at(-1), 2_000)
+  t.deepEqual([parts[0]!.at(-1), parts.at(-1)!.at(-1)], [2_000, 2_001])
+})
+
+test('events change what they tell of, and an end tells all', t => {
+  const before = run({state: 'queued', progress: progress(0, 5)})
+  const writing = withEvent(before, {event: 'state', data: {state: 'writing', pause: null, stop: null, stoppedBy: null}})
+  const further = withEvent(writing, {event: 'progress', data: {progress: progress(3, 5), counts: {A: {created: 3}}, rowsWritten: 3}})
+  t.like(further, {state: 'writing', rowsWritten: 3, progress: {done: 3}, id: 'run_1'})
+  t.is(withEvent(further, {event: 'end', data: {run: run({state: 'ended', questions: 2})}}).questions, 2)
+  t.is(withEvent(further, {event: 'other', data: {state: 'ended'}}), further)
+})
+
+test('a run says how it stands, of what kind it is and which rows it has', t => {
+  t.is(sayState(run({stop: {stopped: 'CANCELLED', message: ''}})).word, 'Cancelled')
+  t.is(sayState(run({stop: {stopped: 'GRANT_ENDED', message: ''}})).word, 'Stopped')
+  t.is(sayState(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: ''}})).word, 'Done')
+  t.is(sayState(run({state: 'writing', stop: {stopped: 'CANCELLED', message: ''}})).word, 'Stopping')
+  t.is(kindOf(run({retryOf: 'run_0'})), 'Retry')
+  t.is(sayRange({from: 5}), 'from row 5 on')
+  t.is(sayRange({to: 9}), 'rows 1 to 9')
+  t.is(sayRange({from: 3, to: 3}), 'row 3 alone')
+  t.is(sayRange(null), null)
+})
+
+test('retries stand behind what they carry on; dry runs by themselves', t => {
+  const at = (id: string, minute: number, more: Partial<Run> = {}) => run({id, authorisedAt: `2026-03-01T08:0${minute}:00.000Z`, ...more})
+  const runs = [
+    at('e', 5, {retryOf: 'gone'}),
+    at('d', 4, {retryOf: 'b'}),
+    at('c', 3, {dryRun: true, retryOf: 'a'}),
+    at('b', 2, {retryOf: 'a'}),
+    at('a', 1),
+  ]
+  t.deepEqual(
+    chainsOf(runs).map(chain => chain.map(({id}) => id)),
+    [['e'], ['a', 'b', 'd'], ['c']],
+  )
+})
+
+test('a pause and a stop say what to do, and what the server has said of it is not said twice', t => {
+  const paused = run({state: 'paused', pause: {code: 'WRITES_PAUSED', message: 'Writes are paused'}})
+  t.like(whyOf(paused), {go: {parts: ['connections']}, message: 'Writes are paused'})
+  t.truthy(whyOf(run({state: 'paused', pause: {code: 'NEVER_HEARD_OF', message: 'x'}}))!.todo)
+  t.is(whyOf(run({stop: {stopped: 'CANCELLED', message: 'Cancelled. Retry this run to carry on'}}))!.todo, '')
+  t.regex(whyOf(run({stop: {stopped: 'GRANT_ENDED', message: 'The grant has ended'}}))!.todo, /Connect the CRM again/)
+  t.regex(whyOf(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: 'x'}}))!.title, /would stop/)
+  t.is(whyOf(run()), null)
+  t.regex(adviceOf({code: null, outcome: 'unanswered'})!, /looked for first/)
+  t.is(adviceOf({code: null, outcome: 'created'}), null)
+  t.truthy(adviceOf({code: 'SOMETHING_OF_THE_CRM', outcome: 'refused'}))
+})
+
+test('rows typed by a person are a range, or what is wrong with it', t => {
+  t.deepEqual(draftOf({from: '', to: '', most: ''}), {body: {}, problems: {}})
+  t.deepEqual(draftOf({from: ' 2', to: '1,000', most: '2 500'}).body, {rows: {from: 2, to: 1000}, declaredRows: 2500})
+  t.deepEqual(Object.keys(draftOf({from: '0', to: 'x', most: '-1'}).problems), ['from', 'to', 'most'])
+  t.regex(draftOf({from: '9', to: '3', most: ''}).problems.to!, /before row 9/)
+  t.is(rowsIn({rows: 100, struck: 5}), 95)
+  t.is(rowsIn({rows: 100, struck: 5}, {from: 91, to: 200}), 10)
+  t.is(rowsIn({rows: 100, struck: 0}, {from: 101}), 0)
+})
+
+test('filters come from the address, and lists offer what there is', t => {
+  const filter = filterIn(new URLSearchParams('outcome=refused&run=r&text=&from=7'))
+  t.deepEqual(filter, {outcome: 'refused', from: '7'})
+  const groups = [
+    group({rows: 1200}),
+    group({outcome: 'failed', code: 'TOO_LONG', rows: 2}),
+    group({module: 'Deals', moduleLabel: 'Offers'}),
+  ]
+  const {outcome, module, code, action} = choicesIn(groups, filter, {dryRun: false})
+  t.deepEqual(
+    outcome.map(({value}) => value),
+    ['', 'created', 'failed', 'refused'],
+    'what is chosen is offered, though there is none of it',
+  )
+  t.is(module.find(({value}) => value === 'Deals')!.label, 'Offers (1)')
+  t.is(code.at(-1)!.value, 'TOO_LONG')
+  t.deepEqual(action, [])
+  t.is(sayOutcome('failed,refused'), 'Failed or Refused')
+})
+
+const entry = (more: Partial<Entry>): Entry => ({
+  ...{module: 'Accounts', moduleLabel: 'Accounts', flowId: 'f', phase: 'write', field: null, fieldLabel: null, outcome: 'created'},
+  ...{action: null, recordId: null, code: null, message: null, mayExistTwice: false, changes: null},
+  ...more,
+})
+
+test('a row has one line for each record and patch; links are told with their record', t => {
+  const link = entry({outcome: 'lookup', phase: 'lookup', fieldLabel: 'Owner', message: 'No record: the link is left empty'})
+  const lines = linesOf({rowNumber: 1, entries: [entry({}), link, entry({phase: 'patch', outcome: 'updated'}), entry({flowId: 'g'})]})
+  t.deepEqual(
+    lines.map(({links}) => links.length),
+    [1, 0, 0],
+  )
+  t.is(linesOf({rowNumber: 1, entries: [link]}).length, 1)
+  t.is(whyOfEntry(link), 'Owner: No record: the link is left empty')
+  t.is(whyOfEntry(entry({outcome: 'planned', message: 'update'})), null)
+  t.regex(whyOfEntry(entry({mayExistTwice: true}))!, /may exist twice/)
+  t.is(codeBeside('TOO_LONG', 'Declined with TOO_LONG'), null)
+  t.is(codeBeside('TOO_LONG', 'Too long'), 'TOO_LONG')
+})
+
+const question = (more: Partial<Question> = {}): Question => ({
+  ...{
+    key: 'k',
+    kind: 'match',
+    flowId: 'f',
+    module: 'Accounts',
+    field: null,
+    found: 2,
+    rows: 8,
+    rowNumbers: [1, 2, 3, 4, 5, 6, 7, 8],
+    answer: null,
+  },
+  ...{
+    candidates: [
+      {id: '1', Name: 'Twin', City: 'Bern', $display_name: 'Twin'},
+      {id: '2', Name: 'Twin', City: 'Basel'},
+    ],
+  },
+  ...more,
+})
+
+test('a question shows by what its candidates differ, and keeps a draft before what is saved', t => {
+  t.deepEqual(fieldsOf(question().candidates), [
+    {field: 'City', isSame: false},
+    {field: 'Name', isSame: true},
+  ])
+  const saved = question({answer: {choice: 'record', recordId: '2', at: ''}})
+  t.deepEqual(chosenOf(saved, undefined), {recordId: '2'})
+  t.deepEqual(chosenOf(saved, {choice: 'skip'}), {choice: 'skip'})
+  t.is(chosenOf(question({answer: {choice: 'first', recordId: null, at: ''}}), undefined), null)
+  t.true(isSame({recordId: '2'}, {recordId: '2'}))
+  t.deepEqual(answersOf({k: {recordId: '1'}, m: {choice: 'create'}}), [
+    {key: 'k', recordId: '1'},
+    {key: 'm', choice: 'create'},
+  ])
+  t.is(sayRows(question()), 'rows 1, 2, 3, 4, 5, 6 and 2 more')
+  t.is(sayRows({rows: 1, rowNumbers: [9]}), 'row 9')
+  t.is(sayRows({rows: 2, rowNumbers: [3, 9]}), 'rows 3 and 9')
+  t.is(sayValue({id: '7', name: 'Ana'}), 'Ana')
+  t.is(sayValue(['a', null]), 'a; ')
+  t.like(askersOf([question(), question({key: 'm', rows: 2}), question({kind: 'lookup'})])[0], {questions: 2, rows: 10})
+})

@@ -1,0 +1,81 @@
+import test, {type ExecutionContext} from 'ava'
+import {openClient, Unreachable} from '../../api/clients/http.ts'
+import {isSameFile, type Send, sendFile, type Upload} from '../../api/clients/widget/imports/send.ts'
+import {openOrg} from '../importing.ts'
+import {MiB, rowsOf} from '../uploading.ts'
+import {world} from '../world.ts'
+
+/** As the widget sends, by what Node has in the place of XMLHttpRequest: real parts over real connections. */
+const openSender = async (t: ExecutionContext) => {
+  const here = await world(t, {workers: ['discovery']})
+  const {org, connector, session} = await openOrg(here)
+  const client = openClient({base: here.url, bearer: () => session})
+  const {import: made} = await client.post(`/orgs/${org}/imports`, {name: 'Test', connectorId: connector})
+  const path = `/orgs/${org}/imports/${made.id}`
+  const told: number[] = []
+  const calls: string[] = []
+  const send: Send = async (method, where, body, {signal, onSent}) => {
+    calls.push(`${method} ${where.replace(path, '').replace(/upl_\w+/, 'upl')}`)
+    const {body: answer} = await client.call(method, where, {body, signal, headers: {'content-type': 'application/octet-stream'}})
+    onSent(body.size)
+    return answer
+  }
+  const state: {upload: Upload | null; isRead: boolean} = {upload: null, isRead: false}
+  const telling = (signal: AbortSignal) => ({
+    signal,
+    onUpload: (upload: Upload) => (state.upload = upload),
+    onSent: (bytes: number) => told.push(bytes),
+    onRead: () => (state.isRead = true),
+  })
+  const api = {send, post: client.post, pause: async () => {}}
+  return {client, path, api, telling, told, calls, state}
+}
+
+const fileOf = (bytes: Uint8Array, name = 'leads.csv') => new File([bytes as Uint8Array<ArrayBuffer>], name)
+const never = new AbortController().signal
+
+test('a small file goes in one request, a large one in parts; what is lost on the way is sent again', async t => {
+  const {path, api, telling, told, calls, state} = await openSender(t)
+  const small = fileOf(Buffer.from('Name,Mail\nAnna,a@example.com\n'))
+  t.is((await sendFile(api, {path, file: small}, telling(never))).source.rows, 1)
+  t.deepEqual([calls.splice(0), state.upload, state.isRead], [['POST /sources?name=leads.csv'], null, true])
+
+  const bytes = rowsOf(8.5 * MiB)
+  let isLost = false
+  const send: Send = async (...sent) => {
+    const answer = await api.send(...sent)
+    if (isLost) return answer
+    isLost = true
+    throw new Unreachable('The answer was lost')
+  }
+  told.length = 0
+  const {source} = await sendFile({...api, send}, {path, file: fileOf(bytes, 'big.csv')}, telling(never))
+  t.is(source.bytes, bytes.length)
+  const parts = ['PUT /uploads/upl/parts/0', 'PUT /uploads/upl/parts/0', `PUT /uploads/upl/parts/${8 * MiB}`]
+  t.deepEqual(calls, parts, 'the part whose answer was lost is sent again')
+  t.is(told.at(-1), bytes.length)
+})
+
+test('one that was paused goes on where the server says, and what is refused is not tried again', async t => {
+  const {client, path, api, telling, calls, state} = await openSender(t)
+  const file = fileOf(rowsOf(8.5 * MiB), 'big.csv')
+  const stop = new AbortController()
+  const send: Send = async (...sent) => {
+    const answer = await api.send(...sent)
+    stop.abort(new Error('paused'))
+    return answer
+  }
+  await t.throwsAsync(sendFile({...api, send}, {path, file}, telling(stop.signal)))
+  const {upload} = await client.get(`${path}/uploads/${state.upload!.id}`)
+  t.is(upload.offset, 8 * MiB)
+  t.true(isSameFile(upload, file))
+  t.false(isSameFile(upload, fileOf(Buffer.from('x'), 'big.csv')))
+  calls.length = 0
+  const {source} = await sendFile(api, {path, file, upload}, telling(never))
+  t.deepEqual([source.bytes, calls], [file.size, [`PUT /uploads/upl/parts/${8 * MiB}`]])
+
+  calls.length = 0
+  const empty = fileOf(Buffer.from(''))
+  await t.throwsAsync(sendFile(api, {path, file: empty}, telling(never)), {name: 'ApiError'})
+  t.is(calls.length, 1)
+})
