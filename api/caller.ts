@@ -36,7 +36,7 @@ export const readInsider = async (tools: Needed, bearer: string): Promise<Standi
 
 const readSession = async ({config, hot}: Needed, bearer: string): Promise<SessionCaller> => {
   const id = isWritten(bearer) ? await readSignedId(config.SESSION_KEYS, 'session', bearer) : null
-  const [found] = id === null ? [] : await readSessionCaller(hot, [id])
+  const found = id === null ? undefined : await readSessionCaller(hot, id)
   if (!found || found.expired) throw new Refusal('AUTH_REQUIRED', 'The session is unknown or over: sign in again')
   if (found.staffView && found.staff === false) throw new Refusal('AUTH_REQUIRED', 'This view is over: its person is no longer staff')
   return found
@@ -55,7 +55,7 @@ const standingInOrg = (found: SessionCaller): Standing => {
 
 const readToken = async ({hot, log}: Needed, bearer: string): Promise<Standing> => {
   if (isAccess(bearer)) return readAccess({hot, log}, bearer)
-  const [found] = isWellFormed(bearer) ? await readTokenCaller(hot, [hashSecret(bearer)]) : []
+  const found = isWellFormed(bearer) ? await readTokenCaller(hot, hashSecret(bearer)) : undefined
   if (!found) throw new Refusal('AUTH_REQUIRED', 'No such API token: look for a typing error, or make a new one')
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This API token was revoked')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This API token has expired')
@@ -66,7 +66,7 @@ const readToken = async ({hot, log}: Needed, bearer: string): Promise<Standing> 
 
 /** The token of an MCP client is worth what its member is worth at the moment. */
 const readAccess = async ({hot, log}: Pick<Needed, 'hot' | 'log'>, bearer: string): Promise<Standing> => {
-  const [found] = await readGrantCaller(hot, [hashSecret(bearer)])
+  const found = await readGrantCaller(hot, hashSecret(bearer))
   if (!found) throw new Refusal('AUTH_REQUIRED', 'This access is unknown or over: let the client in again')
   if (found.revoked) throw new Refusal('TOKEN_REVOKED', 'This access was taken back: let the client in again')
   if (found.expired) throw new Refusal('TOKEN_EXPIRED', 'This access token has expired: refresh it')

@@ -1,4 +1,5 @@
 import {prepare} from './database.ts'
+import {prepareByKey} from './gathered.ts'
 
 type Role = 'operator' | 'builder' | 'admin' | 'owner'
 
@@ -22,30 +23,32 @@ export type SessionCaller = Standing & {
 }
 export type TokenCaller = Standing & {expired: boolean; revoked: boolean; stale: boolean}
 
-const standing = `b.id, p.id as "personId", p.email, p.name as "personName", p.banned_at is not null as banned, b.org_id as "orgId",
+const standing = `k.n, b.id, p.id as "personId", p.email, p.name as "personName", p.banned_at is not null as banned, b.org_id as "orgId",
   o.name as "orgName", o.closed_at is not null as closed, m.role as "memberRole", coalesce(b.expires_at <= lading_now(), false) as expired`
 const joined = `left join people p on p.id = b.person_id left join orgs o on o.id = b.org_id
   left join members m on m.org_id = b.org_id and m.person_id = b.person_id`
 
 /** The one query of a request with a session; no row for an unknown one. */
-export const readSessionCaller = prepare<SessionCaller>(
+export const readSessionCaller = prepareByKey<string, SessionCaller>(
   'session-caller',
-  `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView" from sessions b ${joined} where b.id = $1`,
+  `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView"
+  from unnest($1::text[]) with ordinality k (id, n) join sessions b on b.id = k.id ${joined}`,
 )
 
 /** The one query of a request with an API token, found by the hash of its secret. `stale`: its last use is due to be noted. */
-export const readTokenCaller = prepare<TokenCaller>(
+export const readTokenCaller = prepareByKey<Buffer, TokenCaller>(
   'token-caller',
   `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale
-  from api_tokens b ${joined} where b.hash = $1`,
+  from unnest($1::bytea[]) with ordinality k (hash, n) join api_tokens b on b.hash = k.hash ${joined}`,
 )
 
 /** The same with the access token of an MCP client, whose id is its grant's. */
-export const readGrantCaller = prepare<TokenCaller>(
+export const readGrantCaller = prepareByKey<Buffer, TokenCaller>(
   'grant-caller',
   `select ${standing}, b.revoked_at is not null as revoked, coalesce(b.last_used_at < lading_now() - interval '1 minute', true) as stale
-  from (select g.id, g.org_id, g.person_id, g.revoked_at, g.last_used_at, t.expires_at
-    from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = $1 and t.kind = 'access') b ${joined}`,
+  from unnest($1::bytea[]) with ordinality k (hash, n)
+  join lateral (select g.id, g.org_id, g.person_id, g.revoked_at, g.last_used_at, t.expires_at
+    from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = k.hash and t.kind = 'access') b on true ${joined}`,
 )
 
 export const noteGrantUse = prepare<never>(

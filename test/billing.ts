@@ -4,7 +4,7 @@ import {findBillingAccount, keepAccount, keepCustomer} from '../sql/billing-acco
 import {sql} from '../sql/database.ts'
 import {findSubscription} from '../sql/subscriptions.ts'
 import {ok} from './importing.ts'
-import {createAnswerCheck} from './simulators/payment/answers-check.ts'
+import {checkAnswer} from './simulators/payment/answers-check.ts'
 import {type PaymentStandIn, startPayment} from './simulators/payment.ts'
 import {sdk} from './simulators/payment-caller.ts'
 import {until} from './until.ts'
@@ -24,8 +24,6 @@ export const WEBHOOK_SECRET = 'whsec_of_the_test_world'
 
 type Options = {workers?: string[]; environment?: Record<string, string>; webhook?: boolean; check?: boolean}
 
-const check = createAnswerCheck()
-
 /**
  * New orgs are on the free plan. `workers`: `billing` applies what the provider tells of. `webhook: false`: it tells us of nothing. Its
  * clock begins at this moment and stands still; `pass` moves both clocks.
@@ -33,7 +31,7 @@ const check = createAnswerCheck()
 export const openBilling = async (t: ExecutionContext<any>, options: Options = {}): Promise<Billing> => {
   const {workers = ['billing'], environment = {}, webhook = true} = options
   const now = () => Math.floor(Date.now() / 1000)
-  const payment = await startPayment({check, at: new Date().toISOString(), webhookSecret: WEBHOOK_SECRET, signedAt: now})
+  const payment = await startPayment({check: checkAnswer, at: new Date().toISOString(), webhookSecret: WEBHOOK_SECRET, signedAt: now})
   endWithWorld(payment.stop)
   const PAYMENT = {PAYMENT_API_KEY: 'sk_test_stand_in', PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: WEBHOOK_SECRET}
   const house = await world(t, {workers, environment: {...PAYMENT, DEFAULT_PLAN: 'free', ...environment}})

@@ -4,7 +4,11 @@ import {Answer, ByName, registryVersion} from './common.ts'
 
 /** Who is an admin by the CRM's word is a setting too, and no part of the registry. */
 export const OrgSettings = Settings.extend({
-  followsCrmRoles: z.boolean().describe('Whether administrators of the CRM are admins here when they sign in'),
+  followsCrmRoles: z
+    .boolean()
+    .describe(
+      'Whether a sign-in takes the role from the CRM: its administrators are admins, everybody else is an operator; owners stay owners',
+    ),
 })
 
 const Told = OrgSettings.meta({id: 'OrgSettings', description: 'The settings of an org'})

@@ -1,4 +1,4 @@
-import {type Code, Refusal} from '../../shared/errors.ts'
+import {type Code, codes, Refusal} from '../../shared/errors.ts'
 import {ROLES} from '../../shared/people/roles.ts'
 import type {Access, BackofficeGates, Effect, Gates} from '../access.ts'
 import {effectOf, type Route} from '../route.ts'
@@ -17,7 +17,8 @@ export const refusalsOf = (route: Route): Possible[] => {
 /** Of an address that is no route, or a method it does not take. */
 export const refusalsOfNoRoute: readonly Code[] = ['NOT_FOUND', 'METHOD_NOT_ALLOWED', 'INVALID', 'MAINTENANCE', 'RATE_LIMITED', 'INTERNAL']
 
-const statusOf = (code: Code) => new Refusal(code, '').status
+const STATUS = new Map(codes.map(code => [code, new Refusal(code, '').status]))
+const statusOf = (code: Code) => STATUS.get(code)!
 
 /** What the CRM refuses is 502, and 429 where it is for its day. */
 const bothOf = (code: Code): Possible[] => [statusOf(code), ...(code === 'CRM_REFUSED' ? [429] : [])].map(status => ({code, status}))

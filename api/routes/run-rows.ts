@@ -44,7 +44,7 @@ export default [
     path: `${path}/tally`,
     summary: "Count a file's rows by what became of them",
     description:
-      'By module, outcome, code and field, each with its first row and the words said of it. At most 100,000 rows are looked at in one call: of a larger file, add up what the pages say.',
+      'By module, outcome, code and field, each with its first row and the words said of it. At most 50,000 rows are looked at in one call: of a larger file, add up what the pages say.',
     access: {role: 'operator'},
     params: OfRun,
     query: z.object({source: Source, cursor: Cursor}),

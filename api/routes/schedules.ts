@@ -154,7 +154,7 @@ export default [
     path: '/orgs/:org/templates/:id/schedules/:schedule/run',
     access: {role: 'builder'},
     summary: 'Fire a schedule out of turn',
-    description: 'On or off. The job ends once the run is under way, or there is nothing to run; `GET …/firings` tells what came of it.',
+    description: 'On or off. The job fetches the file and begins the run; `GET …/firings` tells what came of it.',
     answers: {200: Fired, 202: Fired},
     refusals: ['NOT_FOUND', 'IMPORT_RUNNING', 'BUSY'],
     example: {body: {again: true}},

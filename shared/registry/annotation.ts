@@ -38,7 +38,10 @@ export const annotationValues = {
   examples: listOf(text(1000), {most: 100}).optional().describe('Values it may have; never sent to a model'),
   aliases: listOf(text(1000), {most: 100}).optional().describe('What else it is called, such as the names of columns'),
   pii: z.boolean().optional().describe('Personal data: its values never leave the server as they are'),
-  derived: z.boolean().optional().describe('It is made from other fields, and no column belongs into it'),
+  derived: z
+    .boolean()
+    .optional()
+    .describe('It is made from other fields, as people say. It is kept for clients, and nothing is done by it'),
   excluded: z.boolean().optional().describe('Imports do not offer it, and nothing is proposed for it'),
   defaultMapping: DefaultMapping.optional().describe('What a new import begins with'),
 }

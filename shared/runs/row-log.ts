@@ -15,11 +15,16 @@ const readAtOnce = 4
 /** One row of a file: what became of it, and all that the log says of it in the order it happened; null where the log is too long for that. */
 export const readRunRow = async (place: RowsPlace, found: FoundRun, {row, source: id}: {row: number; source?: string | undefined}) => {
   const {snapshot, source} = frozenOf(found, id)
-  const looks = await readToldRows(place, found, {snapshot, source, from: row}).next()
-  const told = looks.value?.rows.find(({rowNumber}: {rowNumber: number}) => rowNumber === row)
+  const told = await findRow(place, found, {snapshot, source, row})
   const log = await readRowLog(place, {run: found.run.no, row, snapshot, source})
   await assertStillKept(place.db, found.run.no)
   return {row: {rowNumber: row, entries: told?.entries ?? []}, log: log?.map(entry => describeEntry(entry, found.names)) ?? null}
+}
+
+/** The first look holds it, if it is told of. */
+const findRow = async (place: RowsPlace, found: FoundRun, {row, ...of}: {row: number; snapshot: Snapshot; source: SnapshotSource}) => {
+  for await (const {rows} of readToldRows(place, found, {...of, from: row})) return rows.find(({rowNumber}) => rowNumber === row)
+  return undefined
 }
 
 type Of = {run: number; row: number; snapshot: Snapshot; source: SnapshotSource}

@@ -120,12 +120,14 @@ export type ToldEntry = {
 }
 export type ToldRow = {rowNumber: number; entries: ToldEntry[]}
 
-type Of = {snapshot: Snapshot; source: SnapshotSource; from: number}
+/** `withValues`: what a dry run would write is read too. */
+type Of = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}
 
 /** From a row on, some at a time; `to` is the last row looked at. A run's records go to storage once, and are then read there. */
 export async function* readToldRows(place: RowsPlace, {run}: FoundRun, of: Of): AsyncGenerator<{rows: ToldRow[]; to: number}> {
   const describe = describeIn(of.snapshot, run.dryRun)
-  const planned = run.dryRun ? openPlannedRows(place, run.no) : null
+  const {withValues = true} = of
+  const planned = run.dryRun && withValues ? openPlannedRows(place, run.no) : null
   let {from} = of
   for (let tries = 1; ; tries++) {
     try {

@@ -6,7 +6,7 @@ import {frozenOf, listRead, type RowsPlace, readToldRows, type ToldEntry} from '
 type Asked = {source?: string | undefined; cursor?: string | undefined}
 
 /** Looked at by one call. */
-const mostLooked = 100_000
+const mostLooked = 50_000
 /** Of one call. A CRM has some dozens of codes; what goes beyond is counted without its code and field. */
 const mostGroups = 500
 
@@ -24,7 +24,7 @@ export const tallyRows = async (place: RowsPlace, found: FoundRun, {source: id, 
   const start = Number(readCursor(keys, list, cursor) ?? 1)
   const groups = new Map<string, Group>()
   let reached = start - 1
-  for await (const {rows, to} of readToldRows(place, found, {snapshot, source, from: start})) {
+  for await (const {rows, to} of readToldRows(place, found, {snapshot, source, from: start, withValues: false})) {
     for (const {rowNumber, entries} of rows) for (const entry of entries) add(groups, entry, rowNumber)
     reached = Math.min(to, source.rows)
     if (reached - start >= mostLooked) break

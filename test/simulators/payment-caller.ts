@@ -2,16 +2,14 @@ import {createServer} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import type {ExecutionContext} from 'ava'
 import {Stripe} from 'stripe'
-import {createAnswerCheck} from './payment/answers-check.ts'
+import {checkAnswer} from './payment/answers-check.ts'
 import {type PaymentOptions, type PaymentStandIn, startPayment} from './payment.ts'
-
-const check = createAnswerCheck()
 
 export type Payment = {payment: PaymentStandIn; stripe: Stripe}
 
 /** A stand-in of its own for one test, every answer held against the provider's types, and the real SDK. */
 export const openPayment = async (t: ExecutionContext, options: PaymentOptions = {}): Promise<Payment> => {
-  const payment = await startPayment({check, ...options})
+  const payment = await startPayment({check: checkAnswer, ...options})
   t.teardown(payment.stop)
   return {payment, stripe: sdk(payment)}
 }

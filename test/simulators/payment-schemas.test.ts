@@ -1,10 +1,12 @@
 import {readFileSync} from 'node:fs'
+import {Ajv} from 'ajv'
 import test from 'ava'
-import {createAnswerCheck} from './payment/answers-check.ts'
+import {checkAnswer} from './payment/answers-check.ts'
 import {readForm} from './payment/form.ts'
+import {misfitOf} from './payment/misfit.ts'
 import {readParams} from './payment/params.ts'
-import {requestSchema} from './payment/schemas/files.ts'
-import {generateSchemas} from './payment/schemas/generate.ts'
+import {objectNames, objectSchema, requestSchema} from './payment/schemas/files.ts'
+import {generateSchemas, type Schema} from './payment/schemas/generate.ts'
 
 test('the schemas are what the pinned SDK’s types say', t => {
   for (const [name, text] of generateSchemas()) {
@@ -32,7 +34,45 @@ test('a form is read as its schema means it', t => {
 })
 
 test('an answer that is not as the types say is caught', t => {
-  const check = createAnswerCheck()
-  t.throws(() => check({object: 'customer', id: 'cus_1'}), {message: /Customer/})
-  t.throws(() => check({object: 'unicorn'}), {message: /nothing known/})
+  t.throws(() => checkAnswer({object: 'customer', id: 'cus_1'}), {message: /Customer/})
+  t.throws(() => checkAnswer({object: 'unicorn'}), {message: /nothing known/})
 })
+
+test('whatever is checked, a validator of JSON Schema says the same of it', t => {
+  const ajv = new Ajv({strict: false, validateSchema: false, code: {optimize: false}})
+  for (const name of objectNames()) ajv.addSchema(objectSchema(name))
+  const random = openDice(7)
+  const said = {right: 0, wrong: 0}
+  for (const name of objectNames()) {
+    const validate = ajv.getSchema(name)!
+    for (let n = 0; n < 400; n++) {
+      const value = draw(objectSchema(name), random, n % 2 ? 0.004 : 0)
+      const misfit = misfitOf(objectSchema(name), value)
+      t.is(misfit === null, validate(value), `${name}: ${misfit} ${JSON.stringify(value)}`)
+      said[misfit === null ? 'right' : 'wrong']++
+    }
+  }
+  t.true(Math.min(said.right, said.wrong) > 1000, JSON.stringify(said))
+})
+
+type Dice = () => number
+const openDice = (seed: number): Dice => {
+  let state = seed
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
+}
+const oneOf = <T>(all: readonly T[], random: Dice): T => all[Math.floor(random() * all.length)]!
+
+/** A value by its schema, in which each part is something else so often; too deep, it is null, whatever may be there. */
+const draw = (schema: Schema, random: Dice, astray: number, depth = 0): unknown => {
+  if (random() < astray) return oneOf([null, 1, 'x', true, [], {}, {x: 1}, ['x']], random)
+  const {$ref, type, enum: values, anyOf, items = {}, properties = {}, required = [], additionalProperties: others} = schema
+  const deeper = (one: Schema) => draw(one, random, astray, depth + 1)
+  if ($ref) return depth > 12 ? null : deeper(objectSchema($ref))
+  if (anyOf) return deeper((depth > 2 && anyOf.find((one: Schema) => one.type === 'null')) || oneOf(anyOf, random))
+  if (values) return oneOf(values, random)
+  if (type === 'array') return random() < 0.5 ? [] : [deeper(items)]
+  if (type !== 'object') return {null: null, string: 'text', number: 7, boolean: false}[type as 'null']
+  const keys = Object.keys(properties).filter(key => (required.includes(key) ? random() >= astray : random() < 0.3))
+  const more = random() < astray || typeof others === 'object' ? {more: typeof others === 'object' ? deeper(others) : 1} : {}
+  return {...Object.fromEntries(keys.map(key => [key, deeper(properties[key])])), ...more}
+}

@@ -20,10 +20,11 @@ export class Failure extends Error {
   }
 }
 
-export const usage = (message: string, next?: string) => new Failure(message, {exit: EXIT.usage, code: 'USAGE', next})
+export const usage = (message: string, next = 'See: lading help') => new Failure(message, {exit: EXIT.usage, code: 'USAGE', next})
 
 /** A file on this machine that a command cannot do without. */
-export const badFile = (message: string, next?: string) => new Failure(message, {exit: EXIT.usage, code: 'FILE', next})
+export const badFile = (message: string, next = 'Check its path, and that this user may read it') =>
+  new Failure(message, {exit: EXIT.usage, code: 'FILE', next})
 
 export const signedOut = (message = 'Nobody is signed in', server?: string) =>
   new Failure(message, {
@@ -62,8 +63,18 @@ const refusalOf = (error: ApiError): Failure => {
   const {error: _, code: __, ...more} = typeof body === 'object' && body !== null ? body : {}
   const wait = retryAfterMs === null ? null : `Try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`
   const later = code === 'RUN_RETRIED' && typeof more.run === 'string' ? `Carry on the later one: lading retry ${more.run}` : null
-  const next = later ?? NEXT[code] ?? wait ?? liftOf(more.lift) ?? (status >= 500 ? `Tell the operator the request's id: ${request}` : null)
+  const next = later ?? NEXT[code] ?? wait ?? liftOf(more.lift) ?? usualNext(status, request)
   return new Failure(message, {exit, code, next, detail: {status, request, ...more}})
+}
+
+/** Where neither the code nor the server says more. */
+const usualNext = (status: number, request: string | null): string => {
+  if (status === 404) return 'Check the id: `lading runs`, `lading templates` and `lading connections` list what there is'
+  if (status === 403) return 'Ask an administrator of the org: lading whoami shows who you are there'
+  if (status === 409) return 'Look at how it stands now, and do it again'
+  if (status === 429) return 'Try again in a minute'
+  if (status >= 500) return `Try again; if it stays so, tell the operator the request's id: ${request}`
+  return 'Put right what is named, and run it again'
 }
 
 const LOGIN = 'Sign in again with: lading login   (in CI: set LADING_TOKEN to a token that is good)'

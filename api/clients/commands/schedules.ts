@@ -1,5 +1,6 @@
 import type {Command} from 'commander'
-import {usage} from '../cli/failure.ts'
+import {EXIT} from '../cli/exit-codes.ts'
+import {Failure, usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Cli, Session} from '../cli/session.ts'
@@ -105,8 +106,20 @@ const fire = async (cli: Cli, given: string, {again = false, wait}: {again?: boo
   await waitForJob(cli, session, job)
   const {firings: all} = await session.client.get(`${at}/firings`, {limit: 20})
   const now = all.find(({id}: Json) => id === firing.id) ?? firing
-  const said = [now.outcome ?? now.state, reasonOf(now.reason)].filter(part => part).join(': ')
-  cli.out.answer({firing: now}, [`${clean(schedule.name)}: ${clean(said)}`, ...(now.runId ? [`Next: lading watch ${now.runId}`] : [])])
+  const why = reasonOf(now.reason)
+  if (['failed', 'drifted', 'skipped'].includes(now.outcome))
+    throw new Failure(
+      `${clean(schedule.name)} ran nothing: it ${now.outcome === 'drifted' ? 'has drifted' : now.outcome}${why && ` (${why})`}`,
+      {
+        ...{exit: EXIT.refused, code: why || 'FAILED', detail: {firing: now}},
+        next: `Look at its source and its template: lading schedules show ${schedule.id}`,
+      },
+    )
+  const later = now.tryAgainAt ? `, ${why}: tries again at ${cli.out.time(now.tryAgainAt)}` : ''
+  cli.out.answer({firing: now}, [
+    `${clean(schedule.name)}: ${clean(now.outcome ?? now.state)}${later}`,
+    now.runId ? `Next: lading watch ${now.runId}` : `Next: lading schedules firings ${schedule.id}`,
+  ])
 }
 
 const turn = async ({out, open}: Cli, given: string, enabled: boolean) => {

@@ -1,0 +1,33 @@
+import test from 'ava'
+import {z} from 'zod'
+import {limitOf} from '../../api/page.ts'
+import {drawnAs} from '../../shared/drawn.ts'
+import {listOf} from '../../shared/registry/annotation.ts'
+import {RegistryDocument} from '../../shared/registry/document.ts'
+
+const draw = (schema: z.ZodType) => z.toJSONSchema(schema, {io: 'input'})
+
+test('a list is drawn with its items, also described, refined and left out, and counts before it looks', t => {
+  const list = listOf(z.string().max(3), {most: 2, least: 1})
+  const drawn = {type: 'array', items: {type: 'string', maxLength: 3}, minItems: 1, maxItems: 2}
+  t.like(draw(list), drawn)
+  t.like(draw(list.describe('Names')), {...drawn, description: 'Names'})
+  t.like(draw(list.superRefine(() => {})), drawn)
+  const {properties, required} = draw(z.strictObject({one: list, other: list.optional()}))
+  t.like(properties, {one: drawn, other: drawn})
+  t.deepEqual(required, ['one'])
+  t.deepEqual(
+    list.safeParse([1, 2, 3]).error?.issues.map(({code}) => code),
+    ['too_big'],
+  )
+})
+
+test('what looks at the whole by itself is drawn as what it takes, and takes what it took', t => {
+  t.like(draw(RegistryDocument), {type: 'object', required: ['settings', 'writing', 'modules', 'fields'], additionalProperties: false})
+  t.like(draw(limitOf({usual: 50, most: 200})), {type: 'integer', minimum: 1, maximum: 200, default: 50})
+  t.deepEqual(
+    ['7', '900', 'x', undefined].map(given => limitOf({usual: 50, most: 200}).parse(given)),
+    [7, 200, 50, 50],
+  )
+  t.deepEqual(drawnAs(z.unknown(), z.int()).parse('anything'), 'anything')
+})
