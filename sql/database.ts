@@ -30,10 +30,16 @@ export const openDatabase = (url: string, {connections = 10}: {connections?: num
     idleInTransactionSessionTimeout: 10_000,
     resetConnection: async () => {},
     typeParsers: [
-      {name: 'int8', parse: Number},
-      {name: 'timestamptz', parse: text => new Date(text).toISOString()},
+      {name: 'int8', parse: unlessNull(Number)},
+      {name: 'timestamptz', parse: unlessNull(text => new Date(text).toISOString())},
     ],
   })
+
+/** A null in an array is handed to the parser of its elements too. */
+const unlessNull =
+  <T>(parse: (text: string) => T) =>
+  (text: string | null): T | null =>
+    text === null ? null : parse(text)
 
 /**
  * The few statements that run for every request or batch: prepared once per connection, half the cost of the others. They are planned once

@@ -59,7 +59,7 @@ export const openDeployment = async (label: string, {workers = [], environment =
   if (workers.length) begun((await startWorkers(workers, config)).stop)
   const {db, hot, queue} = tools
   const as = openCalls(api.url)
-  const made = {url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as, adminToken}
+  const made = {url: api.url, config, db, hot, queue, crm, storage: tools.storage, tools, as, adminToken, witness: witness.look}
   return {...made, ...people(db, config, as), ...insiders(db, config, as), ahead: setAhead(db)}
 }
 

@@ -68,7 +68,7 @@ const describeAnswer = (
   )
   return {
     description: [says.join('; ') || (OWN[status] ?? STATUS_CODES[status]!), sayCodes(refused)].filter(Boolean).join('\n\n'),
-    headers: {...requestId, ...headersOf(status, refusals.includes('BAD_IF_MATCH'))},
+    headers: {...requestId, ...headersOf(status, 304 in answers || refusals.includes('BAD_IF_MATCH'))},
     ...((told.some(({type}) => type !== null) || refused.length > 0) && {content: withRefusals(content, refused)}),
   }
 }
@@ -88,5 +88,6 @@ const text = {type: 'string'} as const
 
 const headersOf = (status: number, hasVersion: boolean) => ({
   ...([202, 302, 303].includes(status) && {Location: {description: status === 202 ? 'Where the job is read' : 'Where to', schema: text}}),
-  ...(status < 300 && hasVersion && {ETag: {description: 'The version, where the request had a condition', schema: text, example: '"8"'}}),
+  ...(status < 300 &&
+    hasVersion && {ETag: {description: 'The version; of a write, where the request had a condition', schema: text, example: '"8"'}}),
 })

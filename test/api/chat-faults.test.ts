@@ -89,7 +89,7 @@ test('without credits nothing is asked, and what is left is told', async t => {
 
 test('without a model nothing is asked and nothing set aside', async t => {
   const {house, model} = t.context
-  const api = await listen({...house.tools, model: openModel({...house.config, MODEL_KIND: undefined})})
+  const api = await listen({...house.tools, model: openModel({...house.config, MODEL_KIND: undefined})}, house)
   t.teardown(api.drain)
   const talk = await openImport(house)
   const {status, body} = await ask({...talk, call: openCalls(api.url)(talk.token)})

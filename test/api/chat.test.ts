@@ -184,7 +184,7 @@ test('what the model asks for of another org is answered as what nobody has', as
 
 test('the other provider’s wire says the same', async t => {
   const {house, model} = t.context
-  const api = await listen({...house.tools, model: openModel(readModel(house, model, 'anthropic'))})
+  const api = await listen({...house.tools, model: openModel(readModel(house, model, 'anthropic'))}, house)
   t.teardown(api.drain)
   const seen: Question[] = []
   const say = (answer: Answer) => (question: Question) => {

@@ -180,7 +180,7 @@ test('whoever has a network of IPv6 addresses is one', t => {
 })
 
 test('an address cannot be written so that it counts for less', async t => {
-  const {url, drain} = await listen({...house.tools, config: {...house.config, PORT: 0, RATE_PER_ADDRESS: 2000}})
+  const {url, drain} = await listen({...house.tools, config: {...house.config, PORT: 0, RATE_PER_ADDRESS: 2000}}, house)
   endWithWorld(drain)
   const call = openCalls(url)(null)
   const statuses: number[] = []

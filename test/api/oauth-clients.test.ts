@@ -68,7 +68,7 @@ const openPublisher = async () => {
   endWithWorld(async () => void server.close().closeAllConnections())
   const {port} = server.address() as AddressInfo
   const outbound = openOutbound({PRIVATE_HOSTS: [`localhost:${port}`], SOURCE_HOSTS: ['*']}, {ca: cert})
-  const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0}})
+  const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0}}, house)
   endWithWorld(drain)
   return {served, address: `https://localhost:${port}`, outbound, place: {url, as: openCalls(url)}}
 }
@@ -78,7 +78,7 @@ test('what orgs may reach within the house is not let to whoever names it, nor a
   const id = `${address}/client.json`
   served.document = {client_id: id, redirect_uris: [redirectUri]}
   const tell = async (more: object) => {
-    const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0, ...more}})
+    const {url, drain} = await listen({...house.tools, outbound, config: {...house.config, PORT: 0, ...more}}, house)
     endWithWorld(drain)
     return askFor({url, as: openCalls(url)}, id, newVerifier())
   }
@@ -144,7 +144,7 @@ test('anybody may register, within bounds', async t => {
   t.is((await here.as(null)('GET', '/.well-known/oauth-authorization-server')).status, 200)
   await here.db.query(sql.unsafe`
     insert into oauth_clients (id, kind, name, redirect_uris) select 'mcl_' || n, 'registered', 'x', '{}' from generate_series(1, 5000) n`)
-  const {url, drain} = await listen({...here.tools, config: {...here.config, PORT: 0, RATE_PER_ADDRESS: 0}})
+  const {url, drain} = await listen({...here.tools, config: {...here.config, PORT: 0, RATE_PER_ADDRESS: 0}}, here)
   endWithWorld(drain)
   const place = {url, as: openCalls(url)}
   const count = () => here.db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from oauth_clients`)

@@ -233,7 +233,7 @@ test.serial('a workbook past this deployment’s limit is refused with both numb
   await ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...accounts}]), 200)
   const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
   await untilEnded(org.call, `${path}/runs/${run.id}`)
-  const small = await listen({...here.tools, config: {...here.config, WORKBOOK_LIMIT_BYTES: 1_000}})
+  const small = await listen({...here.tools, config: {...here.config, WORKBOOK_LIMIT_BYTES: 1_000}}, here)
   t.teardown(small.drain)
   const answer = await openCalls(small.url)(await here.signIn())('GET', `${path}/results.csv?run=${run.id}`)
   t.like(told(answer), {status: 413, code: 'WORKBOOK_TOO_LARGE'})

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
-import {mkdirSync, readFileSync} from 'node:fs'
+import {readFileSync} from 'node:fs'
 import {join} from 'node:path'
-import {after, before} from 'node:test'
+import {after, afterEach, before, type TestContext} from 'node:test'
 import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page} from 'playwright-core'
 import {type Deployment, openDeployment} from '../deployment.ts'
 import {findChromium} from '../stack/chromium.ts'
+import {picturesDirectory} from '../stack/pictures.ts'
 import {freePort} from '../stack/port.ts'
 import {root} from '../stack/stack.ts'
 
-/** Where pictures of the last run are put; those of the README stand in `test/browser/pictures`. */
-export const picturesDirectory = join(root, '.data', 'browser')
 const axeSource = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8')
 const workers = ['archive', 'checks', 'credits', 'discovery', 'imports', 'notices', 'schedules', 'writes', 'clock']
 
@@ -18,7 +17,8 @@ export type Stage = {
   /** A page of its own, as somebody new to the browser has it; whatever it complains of fails the test. */
   open(options?: BrowserContextOptions): Promise<Visitor>
 }
-export type Visitor = {context: BrowserContext; page: Page; complaints: string[]}
+/** `asked`: every address that was asked for, those of pop-ups too. */
+export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
 /** A whole deployment and a browser for one file of tests, ended after its last. */
 export const stage = (label: string): Stage => {
@@ -26,7 +26,6 @@ export const stage = (label: string): Stage => {
   let browser: Browser
   const opened = {} as Stage
   before(async () => {
-    mkdirSync(picturesDirectory, {recursive: true})
     const port = await freePort()
     const environment = {PORT: `${port}`, PUBLIC_URL: `http://127.0.0.1:${port}`, DEFAULT_PLAN: 'enterprise'}
     opened.world = await openDeployment(label, {workers, environment}, end => ends.push(end))
@@ -38,32 +37,46 @@ export const stage = (label: string): Stage => {
     for (const end of ends.toReversed()) ended.push(...(await Promise.allSettled([end()])))
     for (const end of ended) if (end.status === 'rejected') throw end.reason
   })
+  afterEach(async given => {
+    for (const context of browser.contexts()) {
+      for (const page of context.pages()) if (!(given as TestContext).passed) await picture(page, `failed-${label.replaceAll(' ', '-')}`)
+      await context.close()
+    }
+  })
   opened.open = (options = {}) => openVisitor(browser, opened.world, options)
   return opened
 }
 
 const openVisitor = async (browser: Browser, world: Deployment, options: BrowserContextOptions): Promise<Visitor> => {
   const context = await browser.newContext({viewport: {width: 1200, height: 860}, ...options})
-  context.setDefaultTimeout(20_000)
-  const complaints: string[] = []
+  context.setDefaultTimeout(60_000)
+  // A file is saved as in every other browser: without the picker, which nobody is there to answer.
+  await context.addInitScript('delete globalThis.showSaveFilePicker')
+  const [complaints, asked] = [[] as string[], [] as string[]]
+  context.on('request', request => asked.push(request.url()))
   const page = await context.newPage()
-  watch(page, complaints)
-  await page.route('**/*', route => {
-    const {origin, protocol} = new URL(route.request().url())
-    if (origin === new URL(world.url).origin || ['data:', 'blob:'].includes(protocol)) return route.continue()
-    complaints.push(`asked ${route.request().url()}`)
-    return route.abort()
-  })
+  watch(page, world.url, complaints)
   await page.goto(`${world.url}/`)
-  return {context, page, complaints}
+  return {context, page, complaints, asked}
 }
 
-/** Errors, and what the policy of the page refused. A refusal by the API is told by the page itself. */
-const watch = (page: Page, complaints: string[]) => {
+/** Errors, what the policy of the page refused, and what was asked of anybody else. A refusal by the API is told by the page itself. */
+const watch = (page: Page, ours: string, complaints: string[]) => {
   page.on('pageerror', error => complaints.push(error.message))
   page.on('console', message => {
     if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) complaints.push(message.text())
   })
+  page.on('request', request => {
+    const {origin, protocol} = new URL(request.url())
+    if (origin !== new URL(ours).origin && !['data:', 'blob:'].includes(protocol)) complaints.push(`asked ${request.url()}`)
+  })
+}
+
+/** Signed in already, for tests of something else. */
+export const enter = async ({page, context}: Visitor, token: string): Promise<void> => {
+  await context.addInitScript(`sessionStorage.getItem('lading.session') ?? sessionStorage.setItem('lading.session', '${token}')`)
+  await page.reload()
+  await page.getByRole('navigation', {name: 'Sections'}).waitFor()
 }
 
 /** Through the pop-up, as a person does; ends with the imports on the page. */
@@ -105,5 +118,6 @@ export const assertFits = async (page: Page, where: string): Promise<void> => {
   assert.ok(over <= 0, `${where} is moved sideways by ${over} px`)
 }
 
+/** The README shows some of them. */
 export const picture = (page: Page, name: string, options: {fullPage?: boolean} = {}): Promise<unknown> =>
-  page.screenshot({path: join(picturesDirectory, `${name}.png`), animations: 'disabled', ...options})
+  page.screenshot({path: join(picturesDirectory(), `${name}.png`), animations: 'disabled', ...options})

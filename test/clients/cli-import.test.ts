@@ -106,6 +106,19 @@ test('a terminal is shown a bar that fits its width, then what became of the row
   t.regex(plain.out, /^NAME +Example CRM\r$/m)
 })
 
+test('flows of a file say what is done, and which file each reads', async t => {
+  const more = {...accounts, id: 'more', sourceId: 'more'}
+  fileOf('flows.json', JSON.stringify({flows: [{...accounts, sourceId: 'first'}, more]}))
+  fileOf('first.csv', accountRows(3, 'F1-'))
+  fileOf('second.csv', accountRows(4, 'F2-'))
+  const {code, out, err} = await home.run(['import', 'first.csv', 'more=second.csv', '--flow', 'flows.json', '-w', '--json'])
+  t.is(code, 0, err)
+  t.is(eventsOf(out).at(-1).run.counts.Accounts.created, 7)
+  const unclear = await home.run(['import', 'first.csv', 'second.csv', '--flow', 'flows.json'])
+  t.is(unclear.code, 4)
+  t.regex(unclear.err, /Flow more does not say which of the 2 files it reads\nGive it "sourceId"/)
+})
+
 test('a reader that has read enough ends it quietly', async t => {
   const path = fileOf('piped.csv', accountRows(3_000, 'Q-'))
   const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch', '--json'])

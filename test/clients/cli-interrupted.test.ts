@@ -55,6 +55,7 @@ test.serial('an upload whose process is killed is carried on by the same command
   first.child.kill('SIGKILL')
   t.is((await first.ended).code, null)
 
+  wire.cut()
   wire.letGo()
   const before = wire.passed()
   const again = await home.run(args.filter(arg => arg !== '--json'))

@@ -2,7 +2,7 @@ import test from 'ava'
 import {answersOf, askersOf, chosenOf, fieldsOf, isSame, type Question, sayRows, sayValue} from '../../api/clients/widget/runs/answering.ts'
 import {addSample, etaOf, rateOf, type Sample, sampleOf, stack} from '../../api/clients/widget/runs/rate.ts'
 import {codeBeside, type Entry, linesOf, whyOfEntry} from '../../api/clients/widget/runs/row.ts'
-import {choicesIn, filterIn, sayOutcome} from '../../api/clients/widget/runs/rows-query.ts'
+import {choicesIn, filterIn, sayOutcome, sourceWith} from '../../api/clients/widget/runs/rows-query.ts'
 import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../api/clients/widget/runs/run.ts'
 import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
 import {accountOf, type Group, leftOf, mergeGroups, planOf, reasonsOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
@@ -39,7 +39,16 @@ test('a retry does what has no record yet, and what was not come to', t => {
 })
 
 const group = (more: Partial<Group>): Group => ({
-  ...{module: 'Accounts', moduleLabel: 'Accounts', phase: 'write', outcome: 'created', action: null, code: null, field: null},
+  ...{
+    source: 'src_1',
+    module: 'Accounts',
+    moduleLabel: 'Accounts',
+    phase: 'write',
+    outcome: 'created',
+    action: null,
+    code: null,
+    field: null,
+  },
   ...{fieldLabel: null, rows: 1, firstRow: 1, message: null},
   ...more,
 })
@@ -184,6 +193,8 @@ test('filters come from the address, and lists offer what there is', t => {
   t.is(module.find(({value}) => value === 'Deals')!.label, 'Offers (1)')
   t.is(code.at(-1)!.value, 'TOO_LONG')
   t.deepEqual(action, [])
+  t.is(sourceWith([...groups, group({source: 'src_2', outcome: 'refused'})], filter), 'src_2')
+  t.is(sourceWith(groups, filter), undefined)
   t.is(sayOutcome('failed,refused'), 'Failed or Refused')
 })
 

@@ -5,13 +5,14 @@ import {fileURLToPath} from 'node:url'
 import test from 'ava'
 import {until} from '../until.ts'
 import {isRunning} from './running.ts'
+import {roomInMemory} from './shared-memory.ts'
 
 const script = fileURLToPath(new URL('with-postgres.ts', import.meta.url))
 
 /** Runs a line of JavaScript under it, and answers the line that this prints. */
-const run = async (code: string, url?: string) => {
+const run = async (code: string, url?: string, flags: string[] = []) => {
   const env = {...process.env, DATABASE_URL: url}
-  const runner = spawn(process.execPath, [script, 'node', '-e', code], {env, stdio: ['ignore', 'pipe', 'inherit']})
+  const runner = spawn(process.execPath, [script, ...flags, 'node', '-e', code], {env, stdio: ['ignore', 'pipe', 'inherit']})
   const exited = once(runner, 'exit')
   const [line] = await once(createInterface({input: runner.stdout}), 'line')
   return {runner, exited, said: JSON.parse(line)}
@@ -29,6 +30,19 @@ test('the command gets a database of its own, and its exit code is ours', async 
 test('a database the caller names is the one that is used', async t => {
   const {said, exited} = await run(sayAndLeave, 'postgres://elsewhere/db')
   t.is(said, 'postgres://elsewhere/db')
+  t.deepEqual(await exited, [7, null])
+})
+
+test('asked to, it keeps the database in memory, where there is room', async t => {
+  const ask = `const db = new (require('pg').Client)(process.env.DATABASE_URL)
+    db.connect().then(() => db.query('show data_directory')).then(({rows: [{data_directory}]}) => {
+      console.log(JSON.stringify(data_directory))
+      process.exit(7)
+    })`
+  const before = roomInMemory()
+  const {said, exited} = await run(ask, undefined, ['--in-memory'])
+  // Others may have taken the room in between.
+  if (before === roomInMemory()) t.is(said.startsWith('/dev/shm/'), before !== null)
   t.deepEqual(await exited, [7, null])
 })
 

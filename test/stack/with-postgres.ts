@@ -5,6 +5,7 @@ import {delimiter, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {openKeeper} from './keeper.ts'
 import {startPostgres, throwaway} from './postgres.ts'
+import {roomInMemory} from './shared-memory.ts'
 
 const programs = fileURLToPath(new URL('../../node_modules/.bin', import.meta.url))
 
@@ -16,35 +17,23 @@ const runWithPostgres = async (given: string[]) => {
   const inMemory = given[0] === '--in-memory'
   const [command, ...args] = inMemory ? given.slice(1) : given
   if (!command) throw new Error('usage: node test/stack/with-postgres.ts [--in-memory] <command> [arguments]')
-  if (process.env.DATABASE_URL) return run(command, args, process.env.DATABASE_URL)
-  const memory = inMemory && hasRoom(sharedMemory)
-  const directory = join(memory ? sharedMemory : os.tmpdir(), `lading-test-${process.pid}-${Date.now().toString(36)}`)
+  if (process.env.DATABASE_URL) return run(command, args, {url: process.env.DATABASE_URL, folder: os.tmpdir()})
+  const memory = inMemory ? roomInMemory() : null
+  const folder = memory ?? os.tmpdir()
+  const directory = join(folder, `lading-test-${process.pid}-${Date.now().toString(36)}`)
   const cluster = await startPostgres({directory, keep: false, ...(memory && {flags: [...throwaway, 'max_wal_size=512MB']})})
   try {
-    return await run(command, args, cluster.url)
+    return await run(command, args, {url: cluster.url, folder})
   } finally {
     await cluster.stop()
   }
 }
 
-const sharedMemory = '/dev/shm'
-const gibibyte = 1024 ** 3
-
-/** The tests' databases of a moment and their log are under a gibibyte; a container's share of memory is often 64 MB. */
-const hasRoom = (folder: string) => {
-  try {
-    const {bavail, bsize} = fs.statfsSync(folder)
-    return bavail * bsize > 3 * gibibyte && process.availableMemory() > 6 * gibibyte
-  } catch {
-    return false
-  }
-}
-
-const run = (command: string, args: string[], url: string) =>
+const run = (command: string, args: string[], {url, folder}: {url: string; folder: string}) =>
   new Promise<number>((resolve, reject) => {
     const keeper = openKeeper()
     // For the hundreds of threads and processes of a test run: compiled once, the service loads in half the processor time.
-    const compiled = fs.mkdtempSync(join(os.tmpdir(), 'lading-compiled-'))
+    const compiled = fs.mkdtempSync(join(folder, 'lading-compiled-'))
     keeper.remove(compiled)
     const PATH = `${programs}${delimiter}${process.env.PATH}`
     const child = spawn(command, args, {stdio: 'inherit', env: {NODE_COMPILE_CACHE: compiled, ...process.env, DATABASE_URL: url, PATH}})

@@ -98,7 +98,7 @@ test('a request no worker takes is given up, and may be sent again', async t => 
   const [run, parentId] = [await orders.authorise(), orders.makeOrder(1)]
   const item = {parentId, writeId: 'nobody', rows: sheet('A')}
   // An API that waits for two seconds: 30 more than the CRM is given.
-  const impatient = await listen({...world.tools, config: {...world.config, CRM_TIMEOUT_SECONDS: -28}})
+  const impatient = await listen({...world.tools, config: {...world.config, CRM_TIMEOUT_SECONDS: -28}}, world)
   t.teardown(impatient.drain)
   const {body} = await openCalls(impatient.url)(orders.session)('PUT', orders.path(), orders.bodyOf(run, [item]))
   t.like(body.results, [{parentId, writeId: 'nobody', ok: false, code: 'UNAVAILABLE', written: false}])

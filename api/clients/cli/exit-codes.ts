@@ -19,7 +19,10 @@ export const exitCodes: [number, string][] = [
     'All that was asked is done. Of a run that is watched: it came to its end, and every row was written or passed over on purpose',
   ],
   [EXIT.failed, 'Something else failed on this machine, such as a disk that is full'],
-  [EXIT.rows, 'The run came to its end, and some rows were not written: refused, failed or never answered (--fail-on says which count)'],
+  [
+    EXIT.rows,
+    'The run came to its end, and some rows were not written: refused, failed or never answered (--fail-on says which count). Of checks: rows would fail',
+  ],
   [EXIT.stopped, 'The run was stopped before its end: by a person, by the plan, or because the CRM refused to go on'],
   [EXIT.usage, 'The command does not make sense as it stands, or a file it names cannot be read. Nothing was done'],
   [EXIT.signedOut, 'Nobody is signed in, or the session or token is good no longer'],

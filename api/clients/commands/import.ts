@@ -6,7 +6,7 @@ import {type Following, followRun, isWatched, startRun} from '../cli/run-start.t
 import type {Cli} from '../cli/session.ts'
 import {clean, plural} from '../cli/words.ts'
 
-type Options = Omit<Asked, 'files'> & Following & {declaredRows?: number; rows?: {from?: number; to?: number}}
+type Options = Omit<Asked, 'files'> & Following & {run: boolean; declaredRows?: number; rows?: {from?: number; to?: number}}
 
 export default (cli: Cli, program: Command) => {
   const command = program
@@ -21,6 +21,7 @@ export default (cli: Cli, program: Command) => {
     .option('--dry-run', 'write nothing; say row by row what would be written')
     .option('--declared-rows <n>', 'stop after so many rows', wholeNumber)
     .option('--rows <range>', 'only rows with these numbers: 1-100, 500-, 7', rowRange)
+    .option('--no-run', 'only send the files; lading run begins it later')
     .option('--resume', 'only carry on what was interrupted, or fail')
     .option('--fresh', 'begin anew, though an import of these files was interrupted')
   return watching(command)
@@ -28,18 +29,22 @@ export default (cli: Cli, program: Command) => {
     .action(async (files: string[], options: Options) => {
       const session = await cli.open()
       const {importId, sources, run: begun, forget} = await prepareImport(cli, session, {...options, files, streams: isWatched(options)})
+      const sent = {import: importId, sources: sources.map(({id, name, rows}) => ({id, name, rows}))}
+      if (!options.run && !begun) {
+        await forget()
+        return cli.out.answer(sent, [`${importId} is ready`, `Next: lading checks ${importId}, lading run ${importId} --watch`])
+      }
       const {declaredRows, dryRun = false, rows} = options
       const run = begun ?? (await startRun(session, importId, {dryRun, ...(declaredRows && {declaredRows}), ...(rows && {rows})}))
       await forget()
+      const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
       if (isWatched(options)) {
-        cli.out.event({event: 'run', import: importId, run}, `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`)
+        cli.out.event({event: 'run', import: importId, run}, what)
         return followRun(cli, session, run, options.failOn)
       }
       const rowsThere = sources.reduce((sum, source) => sum + source.rows, 0)
-      cli.out.answer({import: importId, sources: sources.map(({id, name, rows: many}) => ({id, name, rows: many})), run}, [
-        `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId} has begun: ${plural(rowsThere, 'row')} of ${clean(sources.map(({name}) => name).join(', '))}`,
-        `Next: lading watch ${run.id}`,
-      ])
+      const names = clean(sources.map(({name}) => name).join(', '))
+      cli.out.answer({...sent, run}, [`${what} has begun: ${plural(rowsThere, 'row')} of ${names}`, `Next: lading watch ${run.id}`])
     })
 }
 

@@ -1,5 +1,5 @@
-import {createWriteStream} from 'node:fs'
-import {rename, rm} from 'node:fs/promises'
+import {createWriteStream, rmSync} from 'node:fs'
+import {rename} from 'node:fs/promises'
 import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import {setTimeout as sleep} from 'node:timers/promises'
@@ -111,14 +111,12 @@ const results = async (cli: Cli, given: string, {output, failed, plan, source}: 
   cli.out.answer({file: output, run: run.id, bytes: Number(response.headers.get('content-length'))}, `${output} is written`)
 }
 
-/** What breaks off leaves the file that was there before. */
+/** What breaks off, by Ctrl-C too, leaves the file that was there before. */
 const writeWhole = async (path: string, body: Readable) => {
   const draft = `${path}.${process.pid}.part`
-  try {
-    await pipeline(body, createWriteStream(draft))
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, {force: true})
-    throw error
-  }
+  const remove = () => rmSync(draft, {force: true})
+  process.once('exit', remove)
+  await pipeline(body, createWriteStream(draft))
+  await rename(draft, path)
+  process.off('exit', remove)
 }

@@ -36,6 +36,7 @@ export const nouns: Noun[] = [
     group: rows,
     load: () => import('./run.ts'),
   },
+  {name: 'checks', summary: 'say what of an import would go wrong', group: rows, load: () => import('./checks.ts')},
   {name: 'runs', summary: 'list imports and their runs', group: rows, load: () => import('./runs.ts')},
   {
     name: 'logs',

@@ -1,12 +1,8 @@
 import {useEffect, useState} from 'preact/hooks'
 import {client, inOrg} from '../state/session.ts'
 import type {Sample} from './module-data.ts'
+import type {Tested} from './tried.ts'
 
-type Place = {line: number | null; column: number | null}
-export type Tried =
-  | {row: number; value?: unknown; problem: {code: string; message: string} | null}
-  | {row: number; error: {code: string; message: string} & Place}
-export type Tested = {compiles: boolean; issue: ({message: string} & Place) | null; results: Tried[]}
 export type Trying = {tested: Tested | null; error: unknown; isBusy: boolean}
 
 const quietMs = 400

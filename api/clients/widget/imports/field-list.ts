@@ -47,7 +47,7 @@ export const FieldList = (props: Props) => {
         <//>
       `
       }
-      ${issues.filter(({path}) => path[0] === 'fields' && path.length === 1).map(({message}) => html`<p class="wrong">${message}</p>`)}
+      ${issues.filter(({path}) => path[0] === 'fields' && path.length === 1).map(({message}) => html`<p class="wrong">${flow.fields.length === 0 ? 'Map at least one field, or remove the flow' : message}</p>`)}
       <ul class="plain mappings">
         ${flow.fields.map((mapping, at) => html`<li key=${mapping.field}><${OneMapping} ...${props} mapping=${mapping} issues=${issuesAt(issues, 'fields', at)} isOpened=${opened === mapping.field} /></li>`)}
       </ul>

@@ -1,7 +1,7 @@
 import {html} from '../html.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
-import {Shown} from '../ui/page.ts'
+import {Problem} from '../ui/notice.ts'
 import {FieldList} from './field-list.ts'
 import {FlowLinks} from './flow-links.ts'
 import {MatchFields, RowConditions} from './flow-options.ts'
@@ -31,6 +31,8 @@ export const FlowEditor = ({found, draft, at, allFields}: Props) => {
   `
 }
 
+const noSample: Sample = {columns: [], rows: []}
+
 type OverProps = {
   found: Imported
   draft: Draft
@@ -43,29 +45,28 @@ type OverProps = {
 
 const OverSource = ({found, draft, flow, source, allFields, issues, change}: OverProps) => {
   const loaded = useSample(found.id, source)
+  // What needs no rows need not wait for them: a long file takes seconds.
+  const sample = loaded.data ?? noSample
   const fields = allFields.get(flow.module) ?? []
   const target = {importId: found.id, sourceId: source.id, connectorId: found.connectorId, module: flow.module}
   return html`
-    <${Shown} of=${loaded}>
-      ${(sample: Sample) => html`
-        <${Proposals}
-          found=${found}
-          flow=${flow}
-          source=${source}
-          fields=${fields}
-          sample=${sample}
-          leftOut=${draft.leftOut[flow.id] ?? []}
-          change=${change}
-          leaveOut=${(columns: string[]) => draft.leaveOut(flow.id, columns)}
-        />
-        <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
-        <section class="gap-above" aria-label="How rows become records">
-          ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
-          <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
-          <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
-        </section>
-      `}
-    <//>
+    <${Problem} error=${loaded.error} again=${loaded.again} title="The file’s rows could not be read" />
+    <${Proposals}
+      found=${found}
+      flow=${flow}
+      source=${source}
+      fields=${fields}
+      sample=${sample}
+      leftOut=${draft.leftOut[flow.id] ?? []}
+      change=${change}
+      leaveOut=${(columns: string[]) => draft.leaveOut(flow.id, columns)}
+    />
+    <${FieldList} flow=${flow} source=${source} fields=${fields} allFields=${allFields} sample=${sample} target=${target} issues=${issues} change=${change} />
+    <section class="gap-above" aria-label="How rows become records">
+      ${!flow.subform && html`<${MatchFields} flow=${flow} fields=${fields} issues=${issues} change=${change} />`}
+      <${FlowLinks} flow=${flow} flows=${draft.flows} sources=${found.sources} fields=${fields} issues=${issues} change=${change} />
+      <${RowConditions} flow=${flow} fields=${fields} sample=${sample} issues=${issues} change=${change} />
+    </section>
   `
 }
 

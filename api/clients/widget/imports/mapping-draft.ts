@@ -9,7 +9,8 @@ import {type Issue, tidyFlow} from './flows.ts'
 import type {Flow} from './import.ts'
 import type {Known} from './known.ts'
 
-type Kept = {flows: Flow[]; version: number}
+/** `base`: the flows it began with, as JSON. */
+type Kept = {flows: Flow[]; base: string}
 export type Draft = {
   flows: Flow[]
   /** Columns somebody said go nowhere, by flow. */
@@ -29,8 +30,9 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   const [kept, setKept, forget] = useKept<Kept | null>(`mapping ${found.id}`, null)
   const [leftOut, setLeftOut] = useKept<Record<string, string[]>>(`left out ${found.id}`, {})
   const [issues, setIssues] = useState<Issue[]>([])
-  const {flows, version} = kept ?? found
-  const isChanged = JSON.stringify(flows) !== JSON.stringify(found.flows)
+  const saved = JSON.stringify(found.flows)
+  const {flows, base} = kept ?? {flows: found.flows, base: saved}
+  const isChanged = JSON.stringify(flows) !== saved
   const save = useDoing(async () => {
     const refused = await putFlows(found.id, flows)
     setIssues(refused)
@@ -41,10 +43,10 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   })
   return {
     ...{flows, leftOut, isChanged, issues, save},
-    isBehind: isChanged && version !== found.version,
+    isBehind: isChanged && base !== saved,
     set: next => {
       setIssues(left(issues, flows, next))
-      setKept({flows: next, version})
+      setKept({flows: next, base})
     },
     leaveOut: (flow, columns) => setLeftOut(before => ({...before, [flow]: columns})),
     forget: () => {

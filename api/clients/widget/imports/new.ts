@@ -1,10 +1,9 @@
 import {useEffect, useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {Connect} from '../connections/connect.ts'
-import {readDiscovery, runDiscovery} from '../connections/discovery.ts'
+import {runDiscovery} from '../connections/discovery.ts'
 import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
-import {pause} from '../state/jobs.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, place, to} from '../state/place.ts'
@@ -50,29 +49,19 @@ const NoConnection = ({again}: {again: () => void}) => {
   `
 }
 
-const lookEveryMs = 1500
-
-/** Modules and fields are read right after a connection is made: seconds to minutes. */
+/** Modules and fields are read right after a connection is made, in seconds to minutes: asked for again, it is the same job that is followed. */
 const AwaitDiscovery = ({connection, onRead}: {connection: string; onRead: () => void}) => {
+  const [round, setRound] = useState(0)
   const [error, setError] = useState<unknown>(null)
   useEffect(() => {
     const gone = new AbortController()
-    awaitDiscovery(connection, gone.signal).then(onRead, reason => gone.signal.aborted || setError(reason))
+    setError(null)
+    runDiscovery(connection, {signal: gone.signal}).then(onRead, reason => gone.signal.aborted || setError(reason))
     return () => gone.abort()
-  }, [connection])
-  return html`
-    <${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Connected. The CRM’s modules and fields are being read …" />
-    <${Problem} error=${error} />
-  `
-}
-
-const mostLooks = 400
-const awaitDiscovery = async (connection: string, signal: AbortSignal) => {
-  for (let looked = 0; looked < mostLooks; looked++) {
-    if (await readDiscovery(connection, signal)) return
-    await pause(lookEveryMs, signal)
-  }
-  throw new Error('The modules are still being read. Look at the connection, and come back')
+  }, [connection, round])
+  if (error)
+    return html`<${Problem} error=${error} title="The CRM’s modules and fields could not be read" again=${() => setRound(round + 1)} />`
+  return html`<${Progress} label="Reading the CRM’s modules and fields" done=${0} total=${null} text="Connected. The CRM’s modules and fields are being read …" />`
 }
 
 const usualName = () => `Import of ${onDay(new Date().toISOString())}`

@@ -28,10 +28,11 @@ const pageColumns = 30
 export const Proposals = ({found, flow, source, fields, sample, leftOut, change, leaveOut}: Props) => {
   const [proposed, setProposed] = useKept<Proposed | null>(`proposals ${found.id} ${source.id} ${flow.module}`, null)
   const [most, setMost] = useState(pageColumns)
+  const hasSample = sample.columns.length > 0
   const ask = useAsk({found, flow, source, sample}, setProposed)
   useEffect(() => {
-    if (flow.fields.length === 0 && !proposed) ask.run()
-  }, [flow.id])
+    if (hasSample && flow.fields.length === 0 && !proposed) ask.run()
+  }, [flow.id, hasSample])
   const writable = fields.filter(field => isFillable(field) && !field.annotation?.excluded)
   const unused = unusedColumns(flow, source)
   const open = unused.filter(name => !leftOut.includes(name))
@@ -47,7 +48,7 @@ export const Proposals = ({found, flow, source, fields, sample, leftOut, change,
       <div class="row">
         <h2 class="grow" tabindex="-1">${sayLeft}</h2>
         <${AcceptSure} flow=${flow} proposals=${proposed?.proposals ?? []} fields=${writable} unused=${open} change=${change} />
-        <${Button} isBusy=${ask.isBusy} onClick=${() => ask.run()}>${proposed ? 'Propose again' : 'Propose a mapping'}<//>
+        <${Button} isBusy=${ask.isBusy} disabled=${!hasSample} onClick=${() => ask.run()}>${proposed ? 'Propose again' : 'Propose a mapping'}<//>
       </div>
       <${Problem} error=${ask.error} title="No proposals came" />
       ${proposed && sayModel(proposed.model) && html`<p class="quiet">${sayModel(proposed.model)}</p>`}

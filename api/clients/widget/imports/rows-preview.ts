@@ -40,7 +40,7 @@ const OnePage = ({page, label}: {page: Rows; label: string}) => {
       head: 'Row',
       isName: true,
       cell: ({rowNumber, ragged, struck}) =>
-        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">struck: ${struck}<//>`} ${ragged && html`<${Pill} tone="bad">ragged<//>`}`,
+        html`${count(rowNumber)} ${struck !== null && html`<${Pill} tone="warning">${struck.replace(/^The row was /, '')}<//>`} ${ragged && html`<${Pill} tone="bad">ragged<//>`}`,
     },
     ...page.columns
       .slice(0, most)

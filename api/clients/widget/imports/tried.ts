@@ -1,4 +1,9 @@
-import type {Tested, Tried} from './expression-test.ts'
+type Place = {line: number | null; column: number | null}
+/** What an expression gave on one row: a value, with what keeps the field from taking it, or an error. */
+export type Tried =
+  | {row: number; value?: unknown; problem: {code: string; message: string} | null}
+  | {row: number; error: {code: string; message: string} & Place}
+export type Tested = {compiles: boolean; issue: ({message: string} & Place) | null; results: Tried[]}
 
 /** A value as a cell shows it: texts as they are, everything else as JSON. */
 export const sayValue = (value: unknown): string => {

@@ -73,14 +73,8 @@ const Hindrances = ({id, connection, running}: HindrancesProps) => {
   return null
 }
 
-const ones: Record<string, string> = {update: 'it is updated', skip: 'it is left as it is'}
-const manys: Record<string, string> = {
-  ask: 'you are asked',
-  skip: 'the row is skipped',
-  first: 'the oldest is taken',
-  update: 'all of them are updated',
-  create: 'a new one is made',
-}
+const ones: Record<string, string> = {update: 'it is updated', skip: 'it is left as it is', create: 'another is made'}
+const manys: Record<string, string> = {ask: 'you are asked', skip: 'the row is skipped', first: 'the oldest is taken'}
 
 const sayMatches = (flows: Json[]) => {
   const said = new Set(

@@ -16,13 +16,25 @@ export const Reasons = ({tally, importId, run}: {tally: Tally; importId: string;
   return html`
     <h3>${run.dryRun ? 'Why rows would not be written' : 'Why rows were not written'}</h3>
     <ul class="plain run-reasons">
-      ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} importId=${importId} run=${run} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
+      ${reasons.slice(0, mostShown).map(group => html`<${Reason} key=${`${group.source} ${group.module} ${group.outcome} ${group.code} ${group.field} ${group.phase}`} group=${group} file=${tally.sources.length > 1 ? tally.sources.find(({id}) => id === group.source)?.label : undefined} importId=${importId} run=${run} isOneModule=${new Set(reasons.map(({module}) => module)).size === 1} />`)}
     </ul>
     ${reasons.length > mostShown && html`<p class="hint">And ${plural(reasons.length - mostShown, 'further reason')}, which the table of rows can be filtered by.</p>`}
   `
 }
 
-const Reason = ({group, importId, run, isOneModule}: {group: Group; importId: string; run: Run; isOneModule: boolean}) => {
+const Reason = ({
+  group,
+  importId,
+  run,
+  isOneModule,
+  file,
+}: {
+  group: Group
+  importId: string
+  run: Run
+  isOneModule: boolean
+  file: string | undefined
+}) => {
   const {rows, message, code, outcome, firstRow, moduleLabel, module} = group
   const filter = {
     run: run.id,
@@ -35,7 +47,7 @@ const Reason = ({group, importId, run, isOneModule}: {group: Group; importId: st
     <li>
       <span class="reason-rows"><a href=${to('imports', importId, run.dryRun ? 'try' : 'results', filter)} aria-label=${`${plural(rows, 'row')}, show them`}>${count(rows)}</a></span>
       <div>
-        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so this may or may not have been written'} <span class="quiet">such as row ${count(firstRow)}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
+        <p>${!isOneModule && `${moduleLabel}: `}${message ?? 'The CRM did not answer, so this may or may not have been written'} <span class="quiet">such as row ${count(firstRow)}${file && ` of ${file}`}</span> ${codeBeside(code, message) && html`<code class="code">${code}</code>`}</p>
         ${advice && html`<p class="hint">${advice}</p>`}
       </div>
     </li>

@@ -8,7 +8,7 @@ import {Select, TextField} from '../ui/field.ts'
 import {count, plural} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import type {RunRow} from './row.ts'
-import {choicesIn, type Filter, filterIn, filterKeys, type Option} from './rows-query.ts'
+import {choicesIn, type Filter, filterIn, filterKeys, type Option, sourceWith} from './rows-query.ts'
 import {RowsTable} from './rows-table.ts'
 import type {Run} from './run.ts'
 import type {Source, Tally} from './use-tally.ts'
@@ -24,15 +24,21 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
   const {query} = place.value
   const filter = filterIn(query)
   const cursor = query.get('cursor') ?? undefined
-  const asked = JSON.stringify([run.id, filter, cursor])
-  const page = useLoad<RowsPage>(
-    signal => client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows`), {...filter, cursor, limit: perPage}, signal),
+  const source = filter.source ?? sourceWith(tally.groups, filter)
+  // Which of several files has such rows is known when they are counted.
+  const isReady = source !== undefined || Object.keys(filter).length === 0 || tally.isWhole || tally.error !== null
+  const asked = JSON.stringify([run.id, filter, isReady && source, cursor])
+  const page = useLoad<RowsPage | undefined>(
+    async signal =>
+      isReady
+        ? client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows`), {...filter, source, cursor, limit: perPage}, signal)
+        : undefined,
     [asked],
   )
   return html`
     <section aria-labelledby="rows">
       <h2 id="rows">${run.dryRun ? 'Row by row' : 'Rows'}</h2>
-      <${Filters} filter=${filter} run=${run} tally=${tally} />
+      <${Filters} filter=${{...filter, ...(source && {source})}} run=${run} tally=${tally} />
       <${Shown} of=${page}>
         ${(data: RowsPage) => html`
           <${RowsTable} key=${asked} importId=${importId} run=${run} rows=${data.rows} source=${data.sources.find(({id}) => id === data.source)!} isNew=${page.isLoading} empty=${sayEmpty(filter, data)} />
@@ -67,7 +73,8 @@ const Pager = ({data, isFirst, isLoading}: {data: RowsPage; isFirst: boolean; is
 }
 
 const Filters = ({filter, run, tally}: {filter: Filter; run: Run; tally: Tally}) => {
-  const choices = choicesIn(tally.groups, filter, run)
+  const ofFile = tally.groups.filter(({source}) => filter.source === undefined || source === filter.source)
+  const choices = choicesIn(ofFile, filter, run)
   const set = (changes: Filter) => setQuery({...changes, cursor: undefined})
   const select = (key: keyof Filter, label: string, options: Option[]) =>
     options.length > 2 || filter[key]

@@ -8,6 +8,16 @@ export type Filter = Partial<Record<(typeof filterKeys)[number], string>>
 export const filterIn = (query: URLSearchParams): Filter =>
   Object.fromEntries(filterKeys.flatMap(key => (query.get(key) ? [[key, query.get(key)!]] : [])))
 
+/** Of several files the first that has rows which fit, as far as they are counted; undefined where none is known to. */
+export const sourceWith = (groups: Group[], {outcome, action, module, code}: Filter): string | undefined =>
+  groups.find(
+    group =>
+      (!outcome || outcome.split(',').includes(group.outcome)) &&
+      (!action || (group.action !== null && action.split(',').includes(group.action))) &&
+      (!module || group.module === module) &&
+      (!code || group.code === code),
+  )?.source
+
 export type Option = {value: string; label: string}
 
 /** Choices of each list: what there is among the rows of this run, with how many; and what is chosen, though nothing of it be there. */

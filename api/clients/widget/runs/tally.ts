@@ -58,6 +58,8 @@ export const leftOf = (run: Pick<Run, 'counts' | 'progress'>): number => {
 }
 
 export type Group = {
+  /** The file. */
+  source: string
   module: string
   moduleLabel: string
   phase: 'write' | 'patch' | 'match' | 'lookup'
@@ -71,7 +73,8 @@ export type Group = {
   message: string | null
 }
 
-const nameOf = ({module, phase, outcome, action, code, field}: Group) => JSON.stringify([module, phase, outcome, action, code, field])
+const nameOf = ({source, module, phase, outcome, action, code, field}: Group) =>
+  JSON.stringify([source, module, phase, outcome, action, code, field])
 
 /** Groups of several pages or files as one list, the largest first. */
 export const mergeGroups = (before: Group[], more: Group[]): Group[] => {

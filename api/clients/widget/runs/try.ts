@@ -63,6 +63,7 @@ const Begin = ({id, known, isAgain, onStarted}: {id: string; known: Known; isAga
 
 const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
+  const several = tally.sources.length > 1
   const focused = useExpectedFocus()
   const source = place.value.query.get('source') ?? tally.sources[0]?.id
   return html`
@@ -76,7 +77,7 @@ const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
           : html`<${PlanCounts} tally=${tally} run=${run} importId=${id} />`
       }
       <div class="row">
-        ${!run.expiredAt && html`<${Download} importId=${id} run=${run.id} kind="plan" source=${tally.sources.length > 1 ? source : undefined}>Download plan.csv<//>`}
+        ${!run.expiredAt && html`<${Download} importId=${id} run=${run.id} kind="plan" source=${several ? source : undefined}>Download plan.csv${several && ` of ${tally.sources.find(one => one.id === source)?.label}`}<//>`}
       </div>
       ${!run.expiredAt && html`<${Reasons} tally=${tally} importId=${id} run=${run} />`}
       <${NextStep} id=${id} step="run">Go on to the run<//>

@@ -3,7 +3,7 @@ import {client, inOrg} from '../state/session.ts'
 import {type Group, mergeGroups} from './tally.ts'
 
 export type Source = {id: string; label: string; rows: number}
-type Page = {sources: Source[]; groups: Group[]; reached: number; nextCursor: string | null}
+type Page = {sources: Source[]; source: string; groups: Omit<Group, 'source'>[]; reached: number; nextCursor: string | null}
 export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; error: unknown; again(): void}
 type State = Omit<Tally, 'again'>
 
@@ -32,7 +32,10 @@ const countAll = async (path: string, signal: AbortSignal, tell: (state: State) 
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page: Page = await client.get(path, {source: sources[at]?.id, cursor}, signal)
       sources = page.sources
-      groups = mergeGroups(groups, page.groups)
+      groups = mergeGroups(
+        groups,
+        page.groups.map(group => ({...group, source: page.source})),
+      )
       cursor = page.nextCursor
       if (!signal.aborted) tell({groups, sources, isWhole: cursor === null && at === sources.length - 1, error: null})
     }

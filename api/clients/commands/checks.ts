@@ -1,0 +1,48 @@
+import type {Command} from 'commander'
+import {EXIT} from '../cli/exit-codes.ts'
+import {waitForJob} from '../cli/job.ts'
+import type {Cli} from '../cli/session.ts'
+import {count, plural} from '../cli/words.ts'
+import {type Json, readPages} from '../http.ts'
+
+export default (cli: Cli, program: Command) => {
+  program
+    .command('checks')
+    .summary('say what of an import would go wrong')
+    .description('Reads every row as a run would, asks the CRM nothing and writes nothing. Ends with 2 where rows would fail.')
+    .argument('<import>', 'its id')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  lading import leads.csv -t Leads --no-run\n  lading checks imp_01k9…\n\nNext: put it right, or lading run IMPORT --watch',
+    )
+    .action((id: string) => check(cli, id))
+}
+
+const heads = [{head: 'WHAT'}, {head: 'ROWS', right: true}, {head: 'FIRST', right: true}, {head: 'WHERE'}, {head: 'MESSAGE'}, {head: 'FIX'}]
+
+const check = async (cli: Cli, id: string) => {
+  const session = await cli.open()
+  const {client, path} = session
+  const at = path(`imports/${encodeURIComponent(id)}/checks`)
+  await waitForJob(cli, session, (await client.post(at)).job)
+  const {checks} = await client.get(at, {limit: 1})
+  const problems = await Array.fromAsync(readPages(client, at, 'problems', {limit: 500}))
+  const rows = problems.map(({severity, count: many, rows: first, module, field, column, message, fix}: Json) => [
+    ...[
+      severity,
+      many === null ? '' : count(many),
+      first?.[0] ?? '',
+      [module, field ?? column].filter(part => part).join('.'),
+      message,
+      fix,
+    ],
+  ])
+  const errors = problems.filter(({severity}: Json) => severity === 'error').length
+  cli.out.answer({checks, problems}, () => [
+    ...(rows.length ? cli.out.table(heads, rows) : []),
+    ...(cli.out.isTerminal || rows.length === 0
+      ? [`${plural(checks.rows ?? 0, 'row')} read: ${errors ? plural(errors, 'error') : 'no errors'}`]
+      : []),
+  ])
+  if (errors > 0) cli.exit(EXIT.rows)
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import {mkdtemp, rm, writeFile} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {test} from 'node:test'
+import type {Locator, Page} from 'playwright-core'
+import {companies, countries, fairFile, type Person, peopleOf} from './people.ts'
+import {picture, settled, signIn, stage} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser journey')
+const people = peopleOf(600)
+const file = 'lisbon-fair.csv'
+
+/** Three of them the CRM knows, as they were a while ago. */
+const knownBefore = people.slice(0, 3).map(({first, last, email}, n) => ({
+  ...{First_Name: first, Last_Name: last, Email: email},
+  ...{Title: 'Assistant', Mailing_City: ['Madrid', 'Bremen', 'Nantes'][n]},
+}))
+
+test('a person signs in, connects, maps a file, tries it, runs it and sees what became of every row', async () => {
+  const {crm, url} = here.world
+  crm.create(
+    'example',
+    'Accounts',
+    companies.map(([Account_Name]) => ({Account_Name})),
+  )
+  crm.create('example', 'Contacts', knownBefore)
+  const visitor = await here.open()
+  const {page} = visitor
+  await signIn(visitor)
+  await connectAndBegin(visitor.page, press => person.allowInPopUp(visitor, press))
+  await sendFiles(page)
+  await answerDates(page)
+  await mapColumns(page)
+  await checkAndTry(page)
+  await runSlowly(page)
+  await lookAtResults(page)
+  assertWritten()
+  const token = await page.evaluate(() => (globalThis as any).sessionStorage.getItem('lading.session'))
+  assert.ok(token.length > 20)
+  assert.deepEqual(
+    visitor.asked.filter(asked => asked.includes(token)),
+    [],
+    'the session stands in no address',
+  )
+  assert.ok(visitor.asked.some(asked => asked.startsWith(`${url}/auth/zoho/callback`)))
+  assert.deepEqual(visitor.complaints, [])
+})
+
+const connectAndBegin = async (page: Page, allowIn: (press: () => Promise<void>) => Promise<void>) => {
+  await page.getByText('Nothing was imported yet').waitFor()
+  await page.getByRole('link', {name: 'Make the first import'}).click()
+  await page.getByText('First connect the CRM that is written to').waitFor()
+  await allowIn(() => page.getByRole('button', {name: 'Connect', exact: true}).click())
+  await page.getByLabel('Connection').waitFor()
+  await page.getByLabel('Name').fill('Contacts of the Lisbon fair')
+  await page.getByRole('button', {name: 'Make the import'}).click()
+  await page.getByText('Drop one or more files here').waitFor()
+}
+
+/** One is chosen and taken away again, the other dropped. */
+const sendFiles = async (page: Page) => {
+  await person.chooseFile(page, person.csvFile('wrong-list.csv', 'Name\nNobody\n'))
+  await page.getByRole('button', {name: 'Remove wrong-list.csv'}).click()
+  await page.getByRole('dialog').getByRole('button', {name: 'Remove'}).click()
+  await person.sourceCard(page, 'wrong-list.csv').waitFor({state: 'detached'})
+  await drop(page, page.locator('.drop-zone'), file, fairFile(people))
+  const card = person.sourceCard(page, file)
+  await card.getByText('600 rows, 9 columns').waitFor()
+  await card.getByText('1 question').waitFor()
+}
+
+/** As the browser is told of a drop by its window. */
+const drop = async (page: Page, onto: Locator, name: string, text: string) => {
+  const directory = await mkdtemp(join(tmpdir(), 'lading-drop-'))
+  await writeFile(join(directory, name), text)
+  const {x, y, width, height} = (await onto.boundingBox())!
+  const session = await page.context().newCDPSession(page)
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+    const data = {items: [], files: [join(directory, name)], dragOperationsMask: 1}
+    await session.send('Input.dispatchDragEvent', {type, x: x + width / 2, y: y + height / 2, data})
+  }
+  await session.detach()
+  await person.sourceCard(page, name).waitFor()
+  await rm(directory, {recursive: true})
+}
+
+const answerDates = async (page: Page) => {
+  await person.goOn(page, 'Columns')
+  await page.getByRole('heading', {name: 'One question'}).waitFor()
+  const answers = page.getByRole('group', {name: 'How to read Birthday'})
+  await answers.getByRole('button', {name: /^Month, day, year/}).waitFor()
+  await picture(page, 'columns')
+  await answers.getByRole('button', {name: /^Day, month, year/}).click()
+  await answers.waitFor({state: 'detached'})
+  await page.getByRole('button', {name: 'Decide again: Birthday'}).waitFor()
+}
+
+const expression = `({${Object.entries(countries)
+  .map(([code, name]) => `${code}: '${name}'`)
+  .join(', ')}})[row['Country']]`
+
+const mapColumns = async (page: Page) => {
+  await person.goOn(page, 'Mapping')
+  await person.proposeInto(page, 'Contacts')
+  await page.locator('.columns-open li').nth(8).waitFor()
+  await settled(page)
+  await picture(page, 'mapping')
+  await person.acceptSure(page)
+  await takeTheRest(page)
+  const country = await person.openField(page, 'Mailing Country')
+  await country.getByLabel('Where the value comes from').selectOption('expression')
+  await country.getByLabel('Expression', {exact: true}).fill(expression)
+  const results = country.getByRole('list', {name: 'What it gives on sample rows'})
+  await results.getByText('Spain').first().waitFor()
+  await country.getByText(/^Works on all \d+ sample rows$/).waitFor()
+  await country.scrollIntoViewIfNeeded()
+  await picture(page, 'expression')
+  await page.getByRole('checkbox', {name: 'Email', exact: true}).check()
+  await person.saveMapping(page)
+}
+
+/** Those it was less sure of: what is proposed first. */
+const takeTheRest = async (page: Page) => {
+  for (;;) {
+    const open = page.locator('.columns-open li')
+    const left = await open.count()
+    if (left === 0) return
+    await open.first().locator('button.answer').first().click()
+    await open.nth(left - 1).waitFor({state: 'detached'})
+  }
+}
+
+const checkAndTry = async (page: Page) => {
+  await person.goOn(page, 'Check')
+  await person.checkRows(page)
+  await page.getByText(/^No problem found.* in 600 rows, /).waitFor()
+  await person.goOn(page, 'Try')
+  await person.tryRows(page)
+  await page.getByRole('link', {name: '597, show these rows: Create'}).waitFor()
+  await page.getByRole('link', {name: '3, show these rows: Update'}).click()
+  const rows = page.locator('.rows-table tbody tr')
+  await rows.nth(2).waitFor()
+  await rows.nth(3).waitFor({state: 'detached'})
+  const city = rows.first().locator('.plan-changes div').filter({hasText: 'Mailing City'})
+  assert.deepEqual([await city.locator('del').innerText(), await city.locator('ins').innerText()], ['Madrid', people[0]!.city])
+  await settled(page)
+  await page.getByRole('heading', {name: 'What a run would do'}).scrollIntoViewIfNeeded()
+  await picture(page, 'try')
+  assert.equal(here.world.crm.count('example', 'Contacts'), 3, 'a dry run writes nothing')
+}
+
+/** The CRM takes its time, so that somebody can look on. */
+const runSlowly = async (page: Page) => {
+  const {crm} = here.world
+  await person.goOn(page, 'Run')
+  await page.getByText('by Email: it is updated').waitFor()
+  crm.faults.add({match: {method: 'POST', module: 'Contacts'}, times: 1000, action: {type: 'slow', ms: 900}})
+  await person.writeRows(page)
+  const live = page.getByRole('region', {name: 'Run under way'})
+  await live.getByText(/^\d+ of 600 rows · [3-8]\d% · [\d.]+ rows\/s · about \d+ s left$/).waitFor()
+  await live.locator('.chart-frame canvas').waitFor()
+  await live.getByRole('row', {name: /^Created/}).waitFor()
+  await picture(page, 'run')
+  crm.faults.clear()
+  await person.runEnded(page, /^Done: no row failed$/)
+  assert.equal(await person.accountOf(page), '597 created + 3 updated = 600 rows. Every row is accounted for.')
+}
+
+const lookAtResults = async (page: Page) => {
+  await page.getByRole('link', {name: 'Look at the rows'}).click()
+  await person.onPage(page, 'Results')
+  await page.getByText('Rows 1 to 50: 50 rows shown').waitFor()
+  await page.getByLabel('Outcome').selectOption({label: 'Updated (3)'})
+  await page.getByText('Rows 1 to 3: 3 rows shown').waitFor()
+  await page.getByRole('button', {name: 'Row 2, show details'}).click()
+  await page.locator('.row-cells').getByText(people[1]!.email).waitFor()
+  await page.getByRole('button', {name: 'Clear filters'}).click()
+  await page.getByLabel('From row').fill('551')
+  await page.getByText('Rows 551 to 600: 50 rows shown').waitFor()
+  const results = await person.download(page, /^Download results\.csv/)
+  assert.equal(results.length, 600)
+  const ids = new Set(here.world.crm.records('example', 'Contacts').map(({id}) => id))
+  assert.deepEqual(new Set(results.map(row => row[recordColumn(row)])), ids, 'each row names its record, and each record has its row')
+}
+
+const recordColumn = (row: person.Row) => Object.keys(row).find(name => /record/i.test(name))!
+
+/** What the CRM holds is what the file says, every row once. */
+const assertWritten = () => {
+  const held = here.world.crm.records('example', 'Contacts').map(contact => ({
+    ...{first: contact.First_Name, last: contact.Last_Name, company: contact.Account_Name?.name, email: contact.Email},
+    ...{title: contact.Title, phone: contact.Phone, birthday: contact.Date_of_Birth, city: contact.Mailing_City},
+    country: contact.Mailing_Country,
+  }))
+  const byEmail = (list: {email: string}[]) => list.toSorted((a, b) => (a.email < b.email ? -1 : 1))
+  assert.deepEqual(byEmail(held), byEmail(people.map(asTheCrmHasIt)))
+}
+
+const asTheCrmHasIt = ({birthday, country, ...rest}: Person) => {
+  const [day, month, year] = birthday.split('/')
+  return {...rest, birthday: `${year}-${month}-${day}`, country: countries[country]}
+}

@@ -1,0 +1,74 @@
+/** People somebody might have met at a fair, the same ones every time; the pictures of the README show them. */
+export type Person = {
+  first: string
+  last: string
+  company: string
+  email: string
+  title: string
+  phone: string
+  birthday: string
+  city: string
+  country: string
+}
+
+const firsts =
+  'Amélie,Bruno,Carla,Dario,Elena,Farid,Greta,Hugo,Ines,Jonas,Katrin,Liam,Marta,Nils,Olga,Pedro,Rosa,Stefan,Teresa,Viktor'.split(',')
+const lasts =
+  'Alvarez,Baumann,Castro,Dubois,Eriksen,Ferrari,Gomes,Hartmann,Ibarra,Jansen,Keller,Lombardi,Moreau,Novak,Oliveira,Pereira,Rossi,Santos,Torres,Vogel,Weber,Zanetti,Lindqvist,Byrne,Doyle,Fontaine,Marchetti,Neumann,Quintana,Sandoval'.split(
+    ',',
+  )
+const titles = [
+  'Head of Purchasing',
+  'Sales Manager',
+  'Operations Lead',
+  'Founder',
+  'Logistics Planner',
+  'Finance Director',
+  'Plant Manager',
+]
+
+/** Each with its town and country; the CRM knows them as accounts. */
+export const companies = [
+  ['Harbour Foods', 'Bilbao', 'ES'],
+  ['Nordlicht Energie', 'Hamburg', 'DE'],
+  ['Petit Atelier', 'Lyon', 'FR'],
+  ['Green Lane Clinics', 'Leeds', 'GB'],
+  ['Ponte Logistica', 'Genoa', 'IT'],
+  ['Clearwater School', 'Cork', 'IE'],
+  ['Azulejo Design', 'Porto', 'PT'],
+  ['Molen Machines', 'Utrecht', 'NL'],
+] as const
+export const countries: Record<string, string> = {
+  ...{ES: 'Spain', DE: 'Germany', FR: 'France', GB: 'United Kingdom', IT: 'Italy', IE: 'Ireland', PT: 'Portugal', NL: 'Netherlands'},
+}
+
+/** At most 600 who differ. No day of a birthday is after the twelfth: whether day or month comes first cannot be seen. */
+export const peopleOf = (count: number): Person[] =>
+  Array.from({length: count}, (_, n) => {
+    const [first, last] = [firsts[n % firsts.length]!, lasts[(n + Math.floor(n / 60)) % lasts.length]!]
+    const [company, city, country] = companies[(n * 5 + Math.floor(n / 8)) % companies.length]!
+    const two = (value: number) => String(value).padStart(2, '0')
+    return {
+      ...{first, last, company, city, country, title: titles[n % titles.length]!},
+      email: `${plain(first)}.${plain(last)}@${plain(company)}.example`,
+      phone: `+${30 + (n % 19)} ${200 + ((n * 37) % 700)} ${two(n % 100)} ${two((n * 7) % 100)} ${two((n * 13) % 100)}`,
+      birthday: `${two(1 + ((n * 5) % 12))}/${two(1 + ((n * 7) % 12))}/${1960 + (n % 40)}`,
+    }
+  })
+
+const plain = (text: string) =>
+  text
+    .normalize('NFD')
+    .replaceAll(/[^A-Za-z]/g, '')
+    .toLowerCase()
+
+const heads = ['First name', 'Last name', 'Company', 'E-mail', 'Job title', 'Phone', 'Birthday', 'City', 'Country']
+
+export const fairFile = (people: Person[]): string =>
+  csvOf([
+    heads,
+    ...people.map(one => [one.first, one.last, one.company, one.email, one.title, one.phone, one.birthday, one.city, one.country]),
+  ])
+
+export const csvOf = (rows: string[][]): string => rows.map(cells => `${cells.map(quoted).join(',')}\r\n`).join('')
+const quoted = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)

@@ -1,0 +1,134 @@
+import {readFile} from 'node:fs/promises'
+import {parse} from 'csv-parse/sync'
+import type {Locator, Page} from 'playwright-core'
+import {allow, settled, type Visitor} from './stage.ts'
+
+/** What a person does on the way of an import, by the words on the page. */
+
+/** Says yes in the window that `press` opens. */
+export const allowInPopUp = async ({context}: Visitor, press: () => Promise<void>, user?: string): Promise<void> => {
+  const waiting = context.waitForEvent('page')
+  await press()
+  await allow(await waiting, user)
+}
+
+/** A file as a person chooses or drops it. */
+export type Given = {name: string; mimeType: string; buffer: Buffer}
+export const csvFile = (name: string, text: string): Given => ({name, mimeType: 'text/csv', buffer: Buffer.from(text)})
+
+/** Makes an import from the list of imports, and ends at its files. */
+export const makeImport = async (page: Page, name: string): Promise<void> => {
+  await page.goto(`${new URL(page.url()).origin}/#/imports/new`)
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', {name: 'Make the import'}).click()
+  await page.getByRole('heading', {level: 1, name: 'Files'}).waitFor()
+}
+
+/** Chooses a file in the platform's dialog, and waits until it was read. */
+export const chooseFile = async (page: Page, file: Given): Promise<void> => {
+  await chooseIn(page, page.getByRole('button', {name: 'Choose files'}), file)
+  await sourceCard(page, file.name).waitFor()
+}
+
+export const chooseIn = async (page: Page, button: Locator, file: Given): Promise<void> => {
+  const waiting = page.waitForEvent('filechooser')
+  await button.click()
+  await (await waiting).setFiles(file)
+}
+
+export const sourceCard = (page: Page, name: string): Locator => page.getByRole('region', {name, exact: true})
+
+/** Presses what leads to the next step of the import, and waits for its page. */
+export const goOn = async (page: Page, step: 'Columns' | 'Mapping' | 'Check' | 'Try' | 'Run'): Promise<void> => {
+  await page
+    .locator('main')
+    .getByRole('link', {name: new RegExp(`^Go on to (the )?${step}`, 'i')})
+    .first()
+    .click()
+  await onPage(page, step)
+}
+
+/** By the steps on top. */
+export const stepTo = async (page: Page, step: string): Promise<void> => {
+  await page
+    .getByRole('navigation', {name: 'Steps of this import'})
+    .getByRole('link', {name: new RegExp(`^${step}`)})
+    .click()
+  await onPage(page, step)
+}
+
+export const onPage = async (page: Page, title: string): Promise<void> => {
+  await page.getByRole('heading', {level: 1, name: title}).waitFor()
+  await settled(page)
+}
+
+/** Chooses where the rows go; ends with the proposals there. */
+export const proposeInto = async (page: Page, module: string): Promise<void> => {
+  await page.getByLabel('Into module').selectOption(module)
+  await page.getByRole('button', {name: 'Propose a mapping'}).click()
+  await page.getByRole('button', {name: /^Accept \d/}).waitFor()
+}
+
+export const acceptSure = (page: Page): Promise<void> => page.getByRole('button', {name: /^Accept \d/}).click()
+
+/** Opens what is said of one field, where it is not open yet. */
+export const openField = async (page: Page, label: string): Promise<Locator> => {
+  const mapping = fieldOf(page, label)
+  if (!(await mapping.evaluate(details => (details as unknown as {open: boolean}).open))) await mapping.locator('summary').first().click()
+  return mapping
+}
+export const fieldOf = (page: Page, label: string): Locator =>
+  page.locator('details.mapping').filter({has: page.locator('summary').getByText(label, {exact: true})})
+
+export const saveMapping = async (page: Page): Promise<void> => {
+  await page.getByRole('button', {name: 'Save the mapping'}).click()
+  await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
+}
+
+export const checkRows = async (page: Page): Promise<void> => {
+  await page.getByRole('button', {name: /^Check (every row|again)$/}).click()
+  await page
+    .getByRole('status')
+    .filter({hasText: / in [\d,]+ rows?, /})
+    .waitFor()
+}
+
+export const tryRows = async (page: Page): Promise<void> => {
+  await page.getByRole('button', {name: /^Try [\d,]+ rows?$/}).click()
+  await page.getByRole('heading', {name: 'What a run would do'}).waitFor()
+}
+
+/** Starts a run and says yes to the question whether it may write. */
+export const writeRows = async (page: Page): Promise<void> => {
+  await page.getByRole('button', {name: /^Write [\d,]+ rows? to /}).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', {name: /^Write [\d,]+ rows? to /})
+    .click()
+}
+
+export const retryRows = async (page: Page): Promise<void> => {
+  await page.getByRole('button', {name: /^Retry [\d,]+ rows?$/}).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('button', {name: /^Write up to [\d,]+ rows?$/})
+    .click()
+}
+
+/** The summary of a run that has ended. */
+export const runEnded = async (page: Page, title: RegExp): Promise<void> => {
+  await page.getByRole('heading', {level: 2, name: title}).waitFor()
+}
+
+/** "✓ 3 created + 1 refused = 4 rows. Every row is accounted for." without its sign. */
+export const accountOf = async (page: Page): Promise<string> => (await page.locator('.every-row').innerText()).replace(/^✓\s*/, '').trim()
+
+export type Row = Record<string, string>
+
+/** Presses what downloads a file, and reads what was saved. */
+export const download = async (page: Page, name: RegExp): Promise<Row[]> => {
+  const waiting = page.waitForEvent('download')
+  await page.getByRole('button', {name}).click()
+  const text = await readFile(await (await waiting).path(), 'utf8')
+  return parse(text, {bom: true, columns: true})
+}
