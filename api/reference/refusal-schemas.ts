@@ -30,10 +30,7 @@ const Refusal = z
   .meta({id: 'Refusal', description: 'What is refused, with further keys by code'})
 
 /** The envelope, whose code is one of these. */
-export const refusalSchema = (possible: readonly Code[]) => ({
-  $ref: '#/components/schemas/Refusal',
-  properties: {code: {enum: [...possible]}},
-})
+export const refusalSchema = (possible: readonly Code[]) => Refusal.meta({override: {properties: {code: {enum: [...possible]}}}})
 
 export const sayCodes = (possible: readonly Code[]) => possible.map(code => `- \`${code}\`: ${meanings[code]}`).join('\n')
 
@@ -48,6 +45,6 @@ const RetryAfter = {
   example: 5,
 } as const
 
-export const components = {schemas: {Refusal}, headers: {RequestId, RetryAfter}}
+export const components = {headers: {RequestId, RetryAfter}}
 export const requestId = {'X-Request-Id': {$ref: '#/components/headers/RequestId'}} as const
 export const retryAfter = {'Retry-After': {$ref: '#/components/headers/RetryAfter'}} as const

@@ -78,7 +78,7 @@ const withRefusals = (content: Record<string, {schema: z.ZodType | object}>, ref
   if (refused.length === 0) return content
   const ours = content['application/json']?.schema
   const envelope = refusalSchema(refused)
-  const schema = ours instanceof z.ZodType ? z.union([ours, z.unknown().meta({override: envelope})]) : envelope
+  const schema = ours instanceof z.ZodType ? z.union([ours, envelope]) : envelope
   return {...content, 'application/json': {schema}}
 }
 

@@ -9,7 +9,7 @@ import {picture, settled, signIn, stage} from './stage.ts'
 import * as person from './steps.ts'
 
 const here = stage('browser journey')
-const people = peopleOf(600)
+const people = peopleOf(1200)
 const file = 'lisbon-fair.csv'
 
 /** Three of them the CRM knows, as they were a while ago. */
@@ -67,7 +67,7 @@ const sendFiles = async (page: Page) => {
   await person.sourceCard(page, 'wrong-list.csv').waitFor({state: 'detached'})
   await drop(page, page.locator('.drop-zone'), file, fairFile(people))
   const card = person.sourceCard(page, file)
-  await card.getByText('600 rows, 9 columns').waitFor()
+  await card.getByText('1,200 rows, 9 columns').waitFor()
   await card.getByText('1 question').waitFor()
 }
 
@@ -106,7 +106,7 @@ const mapColumns = async (page: Page) => {
   await person.proposeInto(page, 'Contacts')
   await page.locator('.columns-open li').nth(8).waitFor()
   await settled(page)
-  await picture(page, 'mapping')
+  await picture(page, 'mapping', {height: 1000})
   await person.acceptSure(page)
   await takeTheRest(page)
   const country = await person.openField(page, 'Mailing Country')
@@ -135,10 +135,10 @@ const takeTheRest = async (page: Page) => {
 const checkAndTry = async (page: Page) => {
   await person.goOn(page, 'Check')
   await person.checkRows(page)
-  await page.getByText(/^No problem found.* in 600 rows, /).waitFor()
+  await page.getByText(/^No problem found.* in 1,200 rows, /).waitFor()
   await person.goOn(page, 'Try')
   await person.tryRows(page)
-  await page.getByRole('link', {name: '597, show these rows: Create'}).waitFor()
+  await page.getByRole('link', {name: '1,197, show these rows: Create'}).waitFor()
   await page.getByRole('link', {name: '3, show these rows: Update'}).click()
   const rows = page.locator('.rows-table tbody tr')
   await rows.nth(2).waitFor()
@@ -151,21 +151,24 @@ const checkAndTry = async (page: Page) => {
   assert.equal(here.world.crm.count('example', 'Contacts'), 3, 'a dry run writes nothing')
 }
 
-/** The CRM takes its time, so that somebody can look on. */
+/** The CRM answers one call after the other, and the last ones not before somebody has looked on. */
 const runSlowly = async (page: Page) => {
   const {crm} = here.world
   await person.goOn(page, 'Run')
   await page.getByText('by Email: it is updated').waitFor()
-  crm.faults.add({match: {method: 'POST', module: 'Contacts'}, times: 1000, action: {type: 'slow', ms: 900}})
+  const match = {method: 'POST', module: 'Contacts'}
+  for (let calls = 1; calls <= 8; calls++) crm.faults.add({match, action: {type: 'slow', ms: 700 * calls}})
+  crm.faults.add({match, times: 1000, action: {type: 'hold'}})
   await person.writeRows(page)
   const live = page.getByRole('region', {name: 'Run under way'})
-  await live.getByText(/^\d+ of 600 rows · [3-8]\d% · [\d.]+ rows\/s · about \d+ s left$/).waitFor()
+  await live.getByText(/^80\d of 1,200 rows · 67% · [\d.]+ rows\/s · about \d+ s left$/).waitFor()
   await live.locator('.chart-frame canvas').waitFor()
   await live.getByRole('row', {name: /^Created/}).waitFor()
   await picture(page, 'run')
   crm.faults.clear()
+  crm.release()
   await person.runEnded(page, /^Done: no row failed$/)
-  assert.equal(await person.accountOf(page), '597 created + 3 updated = 600 rows. Every row is accounted for.')
+  assert.equal(await person.accountOf(page), '1,197 created + 3 updated = 1,200 rows. Every row is accounted for.')
 }
 
 const lookAtResults = async (page: Page) => {
@@ -177,10 +180,10 @@ const lookAtResults = async (page: Page) => {
   await page.getByRole('button', {name: 'Row 2, show details'}).click()
   await page.locator('.row-cells').getByText(people[1]!.email).waitFor()
   await page.getByRole('button', {name: 'Clear filters'}).click()
-  await page.getByLabel('From row').fill('551')
-  await page.getByText('Rows 551 to 600: 50 rows shown').waitFor()
+  await page.getByLabel('From row').fill('1151')
+  await page.getByText('Rows 1,151 to 1,200: 50 rows shown').waitFor()
   const results = await person.download(page, /^Download results\.csv/)
-  assert.equal(results.length, 600)
+  assert.equal(results.length, 1200)
   const ids = new Set(here.world.crm.records('example', 'Contacts').map(({id}) => id))
   assert.deepEqual(new Set(results.map(row => row[recordColumn(row)])), ids, 'each row names its record, and each record has its row')
 }

@@ -14,7 +14,7 @@ export type Person = {
 const firsts =
   'Amélie,Bruno,Carla,Dario,Elena,Farid,Greta,Hugo,Ines,Jonas,Katrin,Liam,Marta,Nils,Olga,Pedro,Rosa,Stefan,Teresa,Viktor'.split(',')
 const lasts =
-  'Alvarez,Baumann,Castro,Dubois,Eriksen,Ferrari,Gomes,Hartmann,Ibarra,Jansen,Keller,Lombardi,Moreau,Novak,Oliveira,Pereira,Rossi,Santos,Torres,Vogel,Weber,Zanetti,Lindqvist,Byrne,Doyle,Fontaine,Marchetti,Neumann,Quintana,Sandoval'.split(
+  'Alvarez,Baumann,Castro,Dubois,Eriksen,Ferrari,Gomes,Hartmann,Ibarra,Jansen,Keller,Lombardi,Moreau,Novak,Oliveira,Pereira,Quintana,Rossi,Santos,Torres,Urbina,Vogel,Weber,Zanetti,Lindqvist,Byrne,Doyle,Fontaine,Marchetti,Neumann,Sandoval,Bergmann,Costa,Delgado,Engel,Fischer,Garnier,Hughes,Iversen,Kowalski,Laurent,Martins,Nielsen,Ortega,Petit,Romano,Schulz,Teixeira,Vidal,Walsh,Ziegler,Almeida,Bianchi,Carvalho,Duarte,Esposito,Fabre,Greco,Huber,Janssens'.split(
     ',',
   )
 const titles = [
@@ -42,7 +42,7 @@ export const countries: Record<string, string> = {
   ...{ES: 'Spain', DE: 'Germany', FR: 'France', GB: 'United Kingdom', IT: 'Italy', IE: 'Ireland', PT: 'Portugal', NL: 'Netherlands'},
 }
 
-/** At most 600 who differ. No day of a birthday is after the twelfth: whether day or month comes first cannot be seen. */
+/** At most 1,200 who differ. No day of a birthday is after the twelfth: whether day or month comes first cannot be seen. */
 export const peopleOf = (count: number): Person[] =>
   Array.from({length: count}, (_, n) => {
     const [first, last] = [firsts[n % firsts.length]!, lasts[(n + Math.floor(n / 60)) % lasts.length]!]

@@ -118,6 +118,16 @@ export const assertFits = async (page: Page, where: string): Promise<void> => {
   assert.ok(over <= 0, `${where} is moved sideways by ${over} px`)
 }
 
-/** The README shows some of them. */
-export const picture = (page: Page, name: string, options: {fullPage?: boolean} = {}): Promise<unknown> =>
-  page.screenshot({path: join(picturesDirectory(), `${name}.png`), animations: 'disabled', ...options})
+/** Without the passing words in the corner; `height` is for one that shows more of the page. The README shows some of them. */
+export const picture = async (page: Page, name: string, {height}: {height?: number} = {}): Promise<void> => {
+  const size = page.viewportSize()!
+  if (height) await page.setViewportSize({...size, height})
+  const show = (visibility: string) =>
+    page.locator('.toasts').evaluateAll((found, value) => {
+      for (const one of found) (one as any).style.visibility = value
+    }, visibility)
+  await show('hidden')
+  await page.screenshot({path: join(picturesDirectory(), `${name}.png`), animations: 'disabled'})
+  await show('')
+  if (height) await page.setViewportSize(size)
+}

@@ -78,7 +78,7 @@ export const openField = async (page: Page, label: string): Promise<Locator> => 
   return mapping
 }
 export const fieldOf = (page: Page, label: string): Locator =>
-  page.locator('details.mapping').filter({has: page.locator('summary').getByText(label, {exact: true})})
+  page.locator('details.mapping').filter({has: page.locator('.mapping-field', {hasText: new RegExp(`^${label}: `)})})
 
 export const saveMapping = async (page: Page): Promise<void> => {
   await page.getByRole('button', {name: 'Save the mapping'}).click()

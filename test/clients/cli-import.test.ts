@@ -11,7 +11,7 @@ let secret: string
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
-  house = await world(t, {workers: ['imports', 'discovery']})
+  house = await world(t, {workers: ['imports', 'discovery', 'checks']})
   org = await openOrg(house)
   secret = (await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)).secret
   await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)
@@ -117,6 +117,18 @@ test('flows of a file say what is done, and which file each reads', async t => {
   const unclear = await home.run(['import', 'first.csv', 'second.csv', '--flow', 'flows.json'])
   t.is(unclear.code, 4)
   t.regex(unclear.err, /Flow more does not say which of the 2 files it reads\nGive it "sourceId"/)
+})
+
+test('an import can be sent alone, checked, and run when it is good', async t => {
+  fileOf('checked.csv', `${accountRows(3, 'C-')}Company,C-4,${'x'.repeat(300)}\n`)
+  const sent = JSON.parse((await home.run(['import', 'checked.csv', '-t', 'Companies', '--no-run', '--json'])).out)
+  t.is(sent.run, undefined)
+  const {code, out} = await home.run(['checks', sent.import])
+  t.is(code, 2, out)
+  t.regex(out, /^error\t1\t4\tAccounts\.Billing_City\t/m)
+  const some = await home.run(['run', sent.import, '--rows', '1-3', '--watch'])
+  t.is(some.code, 0, some.err)
+  t.regex(some.out, /Accounts: 3 created/)
 })
 
 test('a reader that has read enough ends it quietly', async t => {

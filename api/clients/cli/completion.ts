@@ -99,6 +99,8 @@ ${cases.join('\n')}
   fi
 }
 compdef _lading lading
+# Autoloaded, this file is the function that is called.
+if [[ $funcstack[1] == _lading ]]; then _lading "$@"; fi
 `
 }
 
@@ -127,8 +129,8 @@ const fish = (root: Node): string => {
 function __lading_at
   set -l known ${known.join(' ')}
   set -l at ''
-  for word in (commandline -opc)[2..-1]
-    string match -q -- '-*' $word; and continue
+  for word in (commandline -opc)
+    string match -qr -- '^-|^lading$' $word; and continue
     set -l next (string trim -- "$at $word")
     contains -- $next $known; and set at $next
   end

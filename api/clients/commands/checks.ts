@@ -2,7 +2,8 @@ import type {Command} from 'commander'
 import {EXIT} from '../cli/exit-codes.ts'
 import {waitForJob} from '../cli/job.ts'
 import type {Cli} from '../cli/session.ts'
-import {count, plural} from '../cli/words.ts'
+import {clean, count, plural} from '../cli/words.ts'
+import {wrapLines} from '../cli/wrap.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -39,10 +40,19 @@ const check = async (cli: Cli, id: string) => {
   ])
   const errors = problems.filter(({severity}: Json) => severity === 'error').length
   cli.out.answer({checks, problems}, () => [
-    ...(rows.length ? cli.out.table(heads, rows) : []),
+    ...(cli.out.isTerminal ? problems.flatMap(problem => describe(cli, problem)) : rows.length ? cli.out.table(heads, rows) : []),
     ...(cli.out.isTerminal || rows.length === 0
       ? [`${plural(checks.rows ?? 0, 'row')} read: ${errors ? plural(errors, 'error') : 'no errors'}`]
       : []),
   ])
   if (errors > 0) cli.exit(EXIT.rows)
+}
+
+/** Sentences do not go into cells. */
+const describe = ({out}: Cli, {severity, count: many, rows, module, field, column, message, fix}: Json): string[] => {
+  const colour = severity === 'error' ? 'red' : severity === 'warning' ? 'yellow' : 'dim'
+  const where = [module, field ?? column].filter(part => part).join('.')
+  const which = many === null ? '' : `, ${plural(many, 'row')}${rows?.length ? ` from ${rows[0]} on` : ''}`
+  const said = wrapLines(`  ${clean(message)}\n  Fix: ${clean(fix)}`, out.width())
+  return [`${out.style(colour, severity)}  ${clean(where)}${which}`, said]
 }

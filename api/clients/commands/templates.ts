@@ -7,6 +7,7 @@ import {readJsonFile} from '../cli/inputs.ts'
 import type {Cli} from '../cli/session.ts'
 import {formatJson} from '../cli/stable-json.ts'
 import {clean, plural} from '../cli/words.ts'
+import {wrapLines} from '../cli/wrap.ts'
 import {type Json, readPages} from '../http.ts'
 
 export default (cli: Cli, program: Command) => {
@@ -108,9 +109,14 @@ const check = async ({out, open}: Cli, named: string, connection: string | undef
     message,
   ])
   const heads = [{head: 'WHAT'}, {head: 'KIND'}, {head: 'MODULE'}, {head: 'FIELD'}, {head: 'MESSAGE'}]
-  out.answer(checked, () =>
-    rows.length ? out.table(heads, rows) : `${clean(template.name)} fits what the CRM has (read ${out.time(checked.discovery.createdAt)})`,
-  )
+  const lines = ({stops, kind, module, field, message}: Json) => [
+    `${out.style(stops ? 'red' : 'yellow', stops ? 'stops' : 'note')}  ${clean([module, field].filter(part => part).join('.') || kind)}`,
+    wrapLines(`  ${clean(message)}`, out.width()),
+  ]
+  out.answer(checked, () => {
+    if (rows.length === 0) return `${clean(template.name)} fits what the CRM has (read ${out.time(checked.discovery.createdAt)})`
+    return out.isTerminal ? checked.problems.flatMap(lines) : out.table(heads, rows)
+  })
   const stopping = checked.problems.filter(({stops}: Json) => stops).length
   if (stopping > 0)
     throw new Failure(`${plural(stopping, 'problem')} would stop an import by ${clean(template.name)}`, {

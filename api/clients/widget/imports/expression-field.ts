@@ -90,7 +90,7 @@ const InWords = ({target, sample, source, onAnswer}: WordsProps) => {
       <summary>Describe it in words</summary>
       <div class="opened">
         <${TextField} label="What the value should be" hint="Such as: the first name in capitals, or “Unknown” where there is none" maxlength="4000" value=${question} onInput=${setQuestion} />
-        <${Button} isBusy=${ask.isBusy} disabled=${!question.trim()} onClick=${() => ask.run()}>Write the expression<//>
+        <${Button} isBusy=${ask.isBusy} disabled=${!question.trim() || sample.columns.length === 0} onClick=${() => ask.run()}>Write the expression<//>
         ${explanation && html`<p class="quiet" role="status">${explanation}</p>`}
         <${Problem} error=${ask.error} />
       </div>

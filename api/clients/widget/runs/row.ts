@@ -29,12 +29,15 @@ export type LogRecord = {
   at: string
 }
 
-/** The lines a row has in the table: its records, patches and questions. Links are told with the record they belong to. */
+/** The lines a row has in the table: its records, patches and questions. Links are told with the record they belong to, unless that says the same. */
 export const linesOf = ({entries}: RunRow): {entry: Entry; links: Entry[]}[] => {
   const links = entries.filter(({outcome}) => outcome === 'lookup')
   const lines = entries.filter(({outcome}) => outcome !== 'lookup')
   if (lines.length === 0) return links.map(entry => ({entry, links: []}))
-  return lines.map(entry => ({entry, links: entry.phase === 'write' ? links.filter(({flowId}) => flowId === entry.flowId) : []}))
+  return lines.map(entry => ({
+    entry,
+    links: entry.phase === 'write' ? links.filter(({flowId, message}) => flowId === entry.flowId && message !== entry.message) : [],
+  }))
 }
 
 const steps = new Set(['create', 'update', 'replace'])

@@ -42,7 +42,7 @@ export const choicesIn = (groups: Group[], filter: Filter, {dryRun}: Pick<Run, '
   return {
     module: list(
       'module',
-      count(({module}) => module),
+      count(({module, outcome}) => (outcome === 'lookup' ? null : module)),
       value => labels.get(value) ?? value,
     ),
     outcome: dryRun

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import type {Page} from 'playwright-core'
+import {openOrg} from '../importing.ts'
+import {companies, csvOf} from './people.ts'
+import {enter, picture, stage} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser failures')
+
+const heads = ['Company name', 'Account number', 'Industry', 'Employees', 'City']
+const trades: Record<string, string> = {'Harbour Foods': 'Food', 'Nordlicht Energie': 'Energy', 'Green Lane Clinics': 'Healthcare'}
+/** 40 companies; of the first 30 rows one in ten has a number of people nobody can read, one in ten a trade the CRM does not know. */
+const rows = Array.from({length: 40}, (_, n) => {
+  const [name, city] = companies[n % companies.length]!
+  const trade = n % 10 === 4 && n < 30 ? 'Agriculture' : (trades[name] ?? 'Manufacturing')
+  return [`${name} ${city} ${n + 1}`, `AC-${2000 + n}`, trade, n % 10 === 7 && n < 30 ? 'a few' : String(20 + n * 3), city]
+})
+rows[12]![0] = `${'Sociedade de Distribuição '.repeat(9)}do Porto`
+rows[25]![0] = ''
+
+test('rows that fail are told with their reasons, mended in the file and in the mapping, and written once', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await mapCompanies(page)
+  await person.writeRows(page)
+  await readWhy(page)
+  const failed = await person.download(page, /^Download failed\.csv/)
+  assert.equal(failed.length, 8)
+  await mendMapping(page)
+  await person.retryRows(page)
+  await person.runEnded(page, /^Done: some rows were not written$/)
+  assert.equal(await person.accountOf(page), '3 created + 32 written before + 5 failed = 40 rows. Every row is accounted for.')
+  await mendFile(page, await person.download(page, /^Download failed\.csv/))
+  assertEachOnce()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+const mapCompanies = async (page: Page) => {
+  await person.makeImport(page, 'Customers of spring')
+  await person.chooseFile(page, person.csvFile('customers.csv', csvOf([heads, ...rows])))
+  await person.goOn(page, 'Columns')
+  await person.goOn(page, 'Mapping')
+  await person.proposeInto(page, 'Accounts')
+  await takeColumns(page)
+  await person.saveMapping(page)
+  await person.goOn(page, 'Check')
+  await person.checkRows(page)
+  await page.getByText(/problems found in 40 rows/).waitFor()
+  await page.getByRole('region', {name: /problems: rows fail/}).getByText('Say which values the words stand for').waitFor()
+  await picture(page, 'check')
+  await person.stepTo(page, 'Run')
+}
+
+/** Whatever is proposed: what each column is is known. */
+const takeColumns = async (page: Page) => {
+  const fields = {'Company name': 'Account_Name', 'Account number': 'Account_Number', Industry: 'Industry', Employees: 'Employees', City: 'Billing_City'}
+  for (const [column, field] of Object.entries(fields)) await page.getByLabel(`Field for ${column}`).selectOption(field)
+  await page.getByRole('heading', {name: 'Every column is mapped or left out'}).waitFor()
+  await page.getByRole('checkbox', {name: /^Account Number/}).check()
+}
+
+const readWhy = async (page: Page) => {
+  await person.runEnded(page, /^Done: some rows were not written$/)
+  assert.equal(await person.accountOf(page), '32 created + 8 failed = 40 rows. Every row is accounted for.')
+  const reasons = await page.locator('.run-reasons li').allInnerTexts()
+  assert.equal(reasons.length, 4, reasons.join('\n'))
+  for (const words of [/Agriculture|list/, /a few|number/i, /200/, /Account Name|required|empty/i]) assert.ok(reasons.some(reason => words.test(reason)), `${words}: ${reasons}`)
+  await page.getByRole('link', {name: 'Look at the rows'}).click()
+  await person.onPage(page, 'Results')
+  await page.getByLabel('Outcome').selectOption({label: 'Failed (8)'})
+  await page.getByText('8 rows shown').waitFor()
+  await picture(page, 'results')
+}
+
+/** The strange trade stands for another one from now on. */
+const mendMapping = async (page: Page) => {
+  await person.stepTo(page, 'Mapping')
+  const industry = await person.openField(page, 'Industry')
+  await industry.getByLabel('A word the list does not have').selectOption('map')
+  await industry.getByLabel('Agriculture').selectOption('Food')
+  await person.saveMapping(page)
+  await person.stepTo(page, 'Run')
+}
+
+/** What failed is a file like the one that was sent, with why beside it: put right, it is imported by itself. */
+const mendFile = async (page: Page, failed: person.Row[]) => {
+  const mended = failed.map(row => [row['Company name']!.slice(0, 60) || 'Ponte Logistica Genoa', row['Account number']!, row.Industry!, row.Employees!.replace(/\D+/, '') || '12', row.City!])
+  assert.equal(mended.length, 5)
+  await person.makeImport(page, 'Customers of spring, the rest')
+  await person.chooseFile(page, person.csvFile('rest.csv', csvOf([heads, ...mended])))
+  await person.stepTo(page, 'Mapping')
+  await person.proposeInto(page, 'Accounts')
+  await takeColumns(page)
+  await person.saveMapping(page)
+  await person.stepTo(page, 'Run')
+  await person.writeRows(page)
+  await person.runEnded(page, /^Done: no row failed$/)
+  assert.equal(await person.accountOf(page), '5 created = 5 rows. Every row is accounted for.')
+}
+
+const assertEachOnce = () => {
+  const held = here.world.crm.records('example', 'Accounts')
+  assert.deepEqual(held.map(({Account_Number}) => Account_Number).toSorted(), rows.map(([, number]) => number).toSorted())
+  for (const {Account_Number, Industry} of held) {
+    const trade = rows.find(([, number]) => number === Account_Number)![2]!
+    assert.equal(Industry, trade === 'Agriculture' ? 'Food' : trade)
+  }
+}
+
+test('several records match: it is asked which, and a retry writes to that one', async () => {
+  const {session} = await openOrg(here.world, 'zoe@other.example')
+  const [older, newer] = here.world.crm.create('other', 'Leads', [
+    {Last_Name: 'Brandt', First_Name: 'Jule', Company: 'Nordlicht Energie', Email: 'jule.brandt@nordlicht.example', City: 'Kiel'},
+    {Last_Name: 'Brandt', First_Name: 'Jule', Company: 'Nordlicht Energie Nord', Email: 'jule.brandt@nordlicht.example', City: 'Hamburg'},
+  ])
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Leads of the trade show')
+  await person.chooseFile(page, person.csvFile('leads.csv', 'Last Name,Email,Phone\nBrandt,jule.brandt@nordlicht.example,+49 40 555 010\nMercier,chloe@atelier.example,+33 4 555 011\n'))
+  await person.stepTo(page, 'Mapping')
+  await person.proposeInto(page, 'Leads')
+  await person.acceptSure(page)
+  await page.getByRole('checkbox', {name: 'Email', exact: true}).check()
+  await person.saveMapping(page)
+  await person.stepTo(page, 'Run')
+  await person.writeRows(page)
+  await page.getByRole('link', {name: 'Answer questions'}).click()
+  await person.onPage(page, 'Questions')
+  const question = page.getByRole('group', {name: 'Which record in Leads do row 1 mean?'})
+  await question.getByText('2 records fit').waitFor()
+  await question.getByRole('radio', {name: /Hamburg/}).check()
+  await page.reload()
+  await page.getByText('1 answer not saved yet').waitFor()
+  assert.ok(await question.getByRole('radio', {name: /Hamburg/}).isChecked(), 'an answer that is not saved outlives a reload')
+  await page.getByRole('button', {name: 'Save 1 answer'}).click()
+  await page.getByText('Nothing is written by that alone').waitFor()
+  await person.retryRows(page)
+  await person.runEnded(page, /^Done: no row failed$/)
+  assert.equal(await person.accountOf(page), '1 updated + 1 written before = 2 rows. Every row is accounted for.')
+  const phoneOf = (entry: unknown) => here.world.crm.record('other', 'Leads', (entry as any).details.id)?.Phone ?? null
+  assert.deepEqual([phoneOf(older), phoneOf(newer)], [null, '+49 40 555 010'])
+  assert.equal(here.world.crm.count('other', 'Leads'), 3)
+  assert.deepEqual(visitor.complaints, [])
+})
