@@ -30,7 +30,7 @@ const Refusal = z
   .meta({id: 'Refusal', description: 'What is refused, with further keys by code'})
 
 /** The envelope, whose code is one of these. */
-export const refusalSchema = (possible: readonly Code[]) => Refusal.meta({override: {properties: {code: {enum: [...possible]}}}})
+export const refusalSchema = (possible: readonly Code[]) => Refusal.meta({properties: {code: {enum: [...possible]}}})
 
 export const sayCodes = (possible: readonly Code[]) => possible.map(code => `- \`${code}\`: ${meanings[code]}`).join('\n')
 

@@ -146,8 +146,7 @@ const checkAndTry = async (page: Page) => {
   const city = rows.first().locator('.plan-changes div').filter({hasText: 'Mailing City'})
   assert.deepEqual([await city.locator('del').innerText(), await city.locator('ins').innerText()], ['Madrid', people[0]!.city])
   await settled(page)
-  await page.getByRole('heading', {name: 'What a run would do'}).scrollIntoViewIfNeeded()
-  await picture(page, 'try')
+  await picture(page, 'try', {height: 1000, from: page.getByRole('heading', {name: 'What a run would do'})})
   assert.equal(here.world.crm.count('example', 'Contacts'), 3, 'a dry run writes nothing')
 }
 

@@ -50,7 +50,7 @@ export const peopleOf = (count: number): Person[] =>
     const two = (value: number) => String(value).padStart(2, '0')
     return {
       ...{first, last, company, city, country, title: titles[n % titles.length]!},
-      email: `${plain(first)}.${plain(last)}@${plain(company)}.example`,
+      email: `${plain(first)[0]}.${plain(last)}@${plain(company.split(' ')[0]!)}.example`,
       phone: `+${30 + (n % 19)} ${200 + ((n * 37) % 700)} ${two(n % 100)} ${two((n * 7) % 100)} ${two((n * 13) % 100)}`,
       birthday: `${two(1 + ((n * 5) % 12))}/${two(1 + ((n * 7) % 12))}/${1960 + (n % 40)}`,
     }
@@ -62,7 +62,7 @@ const plain = (text: string) =>
     .replaceAll(/[^A-Za-z]/g, '')
     .toLowerCase()
 
-const heads = ['First name', 'Last name', 'Company', 'E-mail', 'Job title', 'Phone', 'Birthday', 'City', 'Country']
+const heads = ['First name', 'Surname', 'Company', 'E-mail', 'Position', 'Tel.', 'Birthday', 'Town', 'Country']
 
 export const fairFile = (people: Person[]): string =>
   csvOf([

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import {readFileSync} from 'node:fs'
 import {join} from 'node:path'
 import {after, afterEach, before, type TestContext} from 'node:test'
-import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page} from 'playwright-core'
+import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Locator, type Page} from 'playwright-core'
 import {type Deployment, openDeployment} from '../deployment.ts'
 import {findChromium} from '../stack/chromium.ts'
 import {picturesDirectory} from '../stack/pictures.ts'
@@ -118,10 +118,13 @@ export const assertFits = async (page: Page, where: string): Promise<void> => {
   assert.ok(over <= 0, `${where} is moved sideways by ${over} px`)
 }
 
-/** Without the passing words in the corner; `height` is for one that shows more of the page. The README shows some of them. */
-export const picture = async (page: Page, name: string, {height}: {height?: number} = {}): Promise<void> => {
+type Shot = {height?: number; from?: Locator}
+
+/** Without the passing words in the corner, of a page `height` px high, with `from` at its upper end. The README shows some of them. */
+export const picture = async (page: Page, name: string, {height, from}: Shot = {}): Promise<void> => {
   const size = page.viewportSize()!
   if (height) await page.setViewportSize({...size, height})
+  await from?.evaluate(element => (element as any).scrollIntoView())
   const show = (visibility: string) =>
     page.locator('.toasts').evaluateAll((found, value) => {
       for (const one of found) (one as any).style.visibility = value

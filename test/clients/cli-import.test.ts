@@ -117,6 +117,7 @@ test('flows of a file say what is done, and which file each reads', async t => {
   const unclear = await home.run(['import', 'first.csv', 'second.csv', '--flow', 'flows.json'])
   t.is(unclear.code, 4)
   t.regex(unclear.err, /Flow more does not say which of the 2 files it reads\nGive it "sourceId"/)
+  t.false(unclear.err.includes('first.csv: '), 'it is said before anything is sent')
 })
 
 test('an import can be sent alone, checked, and run when it is good', async t => {
@@ -129,6 +130,26 @@ test('an import can be sent alone, checked, and run when it is good', async t =>
   const some = await home.run(['run', sent.import, '--rows', '1-3', '--watch'])
   t.is(some.code, 0, some.err)
   t.regex(some.out, /Accounts: 3 created/)
+})
+
+test('a file that did not fit is not carried on once the template has been put right', async t => {
+  const slots = (columns: string[]) => ({...companies, name: 'Mended', sources: [{slot: 'companies', label: 'Companies', columns}]})
+  const wrong = {
+    ...slots(['title']),
+    flows: [{...companies.flows[0], fields: [{field: 'Account_Name', mode: 'column', source: 'title'}], match: undefined}],
+  }
+  const {template} = await ok(org.call('POST', `/orgs/${org.org}/templates`, wrong), 201)
+  const args = ['import', fileOf('mended.csv', accountRows(2, 'M-')), '-t', 'Mended', '--watch']
+  t.is((await home.run(args)).code, 7)
+  await ok(org.call('PUT', `/orgs/${org.org}/templates/${template.id}`, slots(['name', 'number', 'city'])), 200)
+  const {code, err} = await home.run(args, {env: {XDG_STATE_HOME: '/dev/null/nowhere'}})
+  t.is(code, 0, err)
+  t.regex(
+    err,
+    /^Warning: \/dev\/null\/nowhere\S+ cannot be written to, [^\n]*\nmended\.csv: /,
+    'and a home that cannot be written to is no hindrance',
+  )
+  t.is((await home.run(args)).code, 0)
 })
 
 test('a reader that has read enough ends it quietly', async t => {

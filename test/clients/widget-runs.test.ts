@@ -211,6 +211,8 @@ test('a row has one line for each record and patch; links are told with their re
     lines.map(({links}) => links.length),
     [1, 0, 0],
   )
+  const skipped = entry({outcome: 'skipped', message: link.message})
+  t.deepEqual(linesOf({rowNumber: 1, entries: [skipped, link]}), [{entry: skipped, links: []}], 'what it says is said once')
   t.is(linesOf({rowNumber: 1, entries: [link]}).length, 1)
   t.is(whyOfEntry(link), 'Owner: No record: the link is left empty')
   t.is(whyOfEntry(entry({outcome: 'planned', message: 'update'})), null)

@@ -13,8 +13,11 @@ const keepDays = 7
 /** What makes a command the same again: where to, how, and files that nobody has touched since. */
 export type Named = {server: string; org: string; how: object; files: readonly LocalFile[]}
 
-/** Remembers an import until its run is begun, so that the same command carries on what was interrupted. */
-export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: Named) => {
+/**
+ * Remembers an import until its run is begun, so that the same command carries on what was interrupted. Where nothing can be kept, as in a
+ * container without a home, that is told once, and is no reason not to import.
+ */
+export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: Named, warn: (text: string) => void) => {
   const folder = join(stateDirectory, 'imports')
   const named = files.map(({path, bytes, modifiedMs, slot}) => [path, bytes, modifiedMs, slot])
   const key = createHash('sha256')
@@ -23,6 +26,13 @@ export const openKept = async ({stateDirectory}: Settings, {server, org, how, fi
     .slice(0, 32)
   const path = join(folder, `${key}.json`)
   await forgetOld(folder)
+  let isTold = false
+  const trying = async (act: () => Promise<void>) => {
+    await act().catch(error => {
+      if (!isTold) warn(`${folder} cannot be written to, so an upload that is interrupted begins anew (${error.code})`)
+      isTold = true
+    })
+  }
   return {
     async read(): Promise<Kept | null> {
       const text = await readFile(path, 'utf8').catch(() => null)
@@ -32,8 +42,8 @@ export const openKept = async ({stateDirectory}: Settings, {server, org, how, fi
         return null
       }
     },
-    write: (kept: Kept) => writePrivately(path, JSON.stringify(kept)),
-    forget: () => rm(path, {force: true}),
+    write: (kept: Kept) => trying(() => writePrivately(path, JSON.stringify(kept))),
+    forget: () => trying(() => rm(path, {force: true})),
   }
 }
 

@@ -31,7 +31,7 @@ type Plan = {files: LocalFile[]; flows: Json[] | null; slots: boolean; body: {na
 export const prepareImport = async (cli: Cli, session: Session, asked: Asked): Promise<Prepared> => {
   const plan = await planImport(session, asked)
   const how = {...plan.body, flows: plan.flows, dryRun: asked.dryRun ?? false}
-  const kept = await openKept(cli.settings, {server: session.server, org: session.org, how, files: plan.files})
+  const kept = await openKept(cli.settings, {server: session.server, org: session.org, how, files: plan.files}, cli.out.warn)
   const before = asked.fresh ? null : await findBefore(session, await kept.read())
   if (asked.resume && !before)
     throw usage('There is nothing to carry on: no import of these files was interrupted', 'Leave --resume out to begin one')
@@ -41,20 +41,20 @@ export const prepareImport = async (cli: Cli, session: Session, asked: Asked): P
   }
   if (before) cli.out.note(`Carrying on with ${known.import}, which was interrupted`)
   if (before?.run) return {importId: known.import, sources: before.import.sources, run: before.run, forget: kept.forget}
-  await kept.write(known)
-  const sources = await sendFiles(cli, session, {plan, known, streams: Boolean(asked.streams), keep: () => kept.write(known)})
-  if (plan.flows)
-    await putFlows(
-      session,
-      known.import,
-      bindFlows(
-        plan.flows,
-        plan.files,
-        sources.map(({id}) => id),
-      ),
-    )
-  else await assertFilled(session, known.import, plan.files, sources)
-  return {importId: known.import, sources, run: null, forget: kept.forget}
+  const keep = () =>
+    kept
+      .write(known)
+      .catch(error => cli.out.warn(`What is sent cannot be remembered here, should it be interrupted: ${clean(error.message)}`))
+  await keep()
+  try {
+    const sources = await sendFiles(cli, session, {plan, known, streams: Boolean(asked.streams), keep})
+    await assignFiles(session, known.import, plan, sources)
+    return {importId: known.import, sources, run: null, forget: kept.forget}
+  } catch (error) {
+    // The same again would be refused again, also when what it is held against has been put right.
+    if (error instanceof ApiError && [400, 410, 413, 422].includes(error.status)) await kept.forget()
+    throw error
+  }
 }
 
 /** What can be seen to be wrong on this side is said before anything is sent. */
@@ -62,8 +62,10 @@ const planImport = async (session: Session, {files: given, template: templateNam
   const files = await readInputs(given)
   if (templateName !== undefined && flow !== undefined) throw usage('Name a template or flows, not both')
   if (flow !== undefined) {
+    const flows = await readFlows(flow)
+    bindFlows(flows, files, [])
     const connectorId = (await chooseConnection(session, connection)).id
-    return {files, flows: await readFlows(flow), slots: false, body: {name: name ?? nameOf(files), connectorId}}
+    return {files, flows, slots: false, body: {name: name ?? nameOf(files), connectorId}}
   }
   if (templateName === undefined)
     throw usage(
@@ -163,7 +165,11 @@ const sendOne = async ({out, interrupt}: Cli, session: Session, one: One): Promi
   }
 }
 
-const putFlows = ({client, path}: Session, importId: string, flows: Json[]) => client.put(path(`imports/${importId}/flows`), flows)
+const assignFiles = async (session: Session, importId: string, {flows, files}: Plan, sources: readonly Json[]) => {
+  if (!flows) return assertFilled(session, importId, files, sources)
+  const ids = sources.map(({id}) => id)
+  await session.client.put(session.path(`imports/${importId}/flows`), bindFlows(flows, files, ids))
+}
 
 /** What does not fit its slot was kept as a draft: said by putting it there again. */
 const assertFilled = async ({client, path}: Session, importId: string, files: readonly LocalFile[], sources: readonly Json[]) => {

@@ -48,6 +48,6 @@ export const Download = ({importId, run, kind, source, children}: DownloadProps)
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {
   const code = error instanceof ApiError ? error.code : null
   if (code === 'RESULTS_TOO_LARGE')
-    return html`<${Notice} kind="warning" title="The file would be too large to be made at once">${(error as ApiError).message}. Everything is in the table on this page; or run the import again in parts, by row numbers. <code class="code">${code}</code><//>`
+    return html`<${Notice} kind="warning" title="The file would be too large to be made at once">${(error as ApiError).message}. Every row is told in the table of rows, which can be filtered; or run the import in parts, by row numbers, and take the file of each. <code class="code">${code}</code><//>`
   return html`<${Problem} error=${error} again=${again} title=${code === 'RECORDS_MOVING' ? 'The records of this run are being moved to storage' : undefined} />`
 }

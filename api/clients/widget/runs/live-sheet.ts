@@ -61,7 +61,7 @@ export const LiveSheet = ({importId, run, live}: {importId: string; run: Run; li
       ${live.isPolled && html`<p class="hint">Live events do not come through here, so the run is asked for every few seconds.</p>`}
       <${WhyNotice} run=${run} />
       <div class="live-picture">
-        <${OutcomeChart} samples=${live.samples} />
+        ${live.samples.some(({parts}) => parts.some(rows => rows > 0)) ? html`<${OutcomeChart} samples=${live.samples} />` : html`<p class="chart-frame quiet">The chart begins with the first rows.</p>`}
         <${Outcomes} run=${run} importId=${null} />
       </div>
     </section>

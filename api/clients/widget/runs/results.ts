@@ -3,13 +3,13 @@ import {ImportFrame} from '../imports/frame.ts'
 import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {useLoad} from '../state/load.ts'
-import {go, place, to} from '../state/place.ts'
+import {go, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
-import {chooseRun, runsOf} from './choose.ts'
+import {chooseRun, chooseSource, runsOf} from './choose.ts'
 import {Download} from './downloads.ts'
 import {RunLine} from './live-sheet.ts'
 import {EveryRow} from './outcomes.ts'
@@ -40,8 +40,7 @@ const RunResults = ({id, run, known}: {id: string; run: Run; known: Known}) => {
   const tally = useTally(id, run.expiredAt || run.dryRun ? null : run.id)
   const {failed, refused} = sumCounts(run.counts)
   const runs = runsOf(known).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
-  const source = tally.sources.length > 1 ? (place.value.query.get('source') ?? tally.sources[0]?.id) : undefined
-  const label = tally.sources.find(({id: one}) => one === source)?.label
+  const source = chooseSource(tally)
   if (run.dryRun)
     return html`<${Notice} title="This was a dry run"><a href=${to('imports', id, 'try', {run: run.id})}>Look at what it would have done</a><//>`
   return html`
@@ -55,8 +54,8 @@ const RunResults = ({id, run, known}: {id: string; run: Run; known: Known}) => {
         ? html`<${Notice} title="The rows of this run are gone">They went at the end of the plan's history window, on ${at(run.expiredAt)}. Its counts are left.<//>`
         : html`
           <div class="actions">
-            <${Download} importId=${id} run=${run.id} kind="results" source=${source}>Download results.csv${label && ` of ${label}`}<//>
-            ${failed + refused > 0 && html`<${Download} importId=${id} run=${run.id} kind="failed" source=${source}>Download failed.csv${label && ` of ${label}`}<//>`}
+            <${Download} importId=${id} run=${run.id} kind="results" source=${source?.id}>Download results.csv${source && ` of ${source.label}`}<//>
+            ${failed + refused > 0 && html`<${Download} importId=${id} run=${run.id} kind="failed" source=${source?.id}>Download failed.csv${source && ` of ${source.label}`}<//>`}
             ${run.questions > 0 && html`<a class="button" href=${to('imports', id, 'questions', {run: run.id})}>Answer questions</a>`}
           </div>
           <${Problem} error=${tally.error} again=${tally.again} />

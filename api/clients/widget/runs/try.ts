@@ -2,9 +2,9 @@ import {html, type Markup} from '../html.ts'
 import {ImportFrame, NextStep} from '../imports/frame.ts'
 import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
-import {go, place, to} from '../state/place.ts'
+import {go, to} from '../state/place.ts'
 import {Notice, Problem} from '../ui/notice.ts'
-import {chooseRun, readByFlows} from './choose.ts'
+import {chooseRun, chooseSource, readByFlows} from './choose.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
 import {useRun} from './live.ts'
@@ -63,9 +63,8 @@ const Begin = ({id, known, isAgain, onStarted}: {id: string; known: Known; isAga
 
 const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
   const tally = useTally(id, run.expiredAt ? null : run.id)
-  const several = tally.sources.length > 1
   const focused = useExpectedFocus()
-  const source = place.value.query.get('source') ?? tally.sources[0]?.id
+  const source = chooseSource(tally)
   return html`
     <section class="sheet" aria-labelledby="plan">
       <h2 id="plan" ref=${focused} tabindex="-1">What a run would do</h2>
@@ -77,7 +76,7 @@ const Plan = ({id, run, begin}: {id: string; run: Run; begin: Markup}) => {
           : html`<${PlanCounts} tally=${tally} run=${run} importId=${id} />`
       }
       <div class="row">
-        ${!run.expiredAt && html`<${Download} importId=${id} run=${run.id} kind="plan" source=${several ? source : undefined}>Download plan.csv${several && ` of ${tally.sources.find(one => one.id === source)?.label}`}<//>`}
+        ${!run.expiredAt && html`<${Download} importId=${id} run=${run.id} kind="plan" source=${source?.id}>Download plan.csv${source && ` of ${source.label}`}<//>`}
       </div>
       ${!run.expiredAt && html`<${Reasons} tally=${tally} importId=${id} run=${run} />`}
       <${NextStep} id=${id} step="run">Go on to the run<//>

@@ -1,0 +1,185 @@
+import {posix} from 'node:path'
+import type {Node, SourceFile} from 'typescript/unstable/ast'
+import * as is from 'typescript/unstable/ast/is'
+import {createVirtualFileSystem} from 'typescript/unstable/fs'
+import {API} from 'typescript/unstable/sync'
+
+/** Who may import whom, who alone may do what, and how long things may be. */
+export type Source = {path: string; tree: SourceFile; nodes: Node[]}
+export type Rule = (source: Source) => {at: Node; says: string}[]
+
+export const [fileLines, functionLines, handlerLines] = [300, 60, 25] as const
+
+const isUnder = (path: string, ...folders: string[]) => folders.some(folder => path === folder || path.startsWith(folder))
+const isTest = (path: string) => isUnder(path, 'test/')
+
+type Import = {at: Node; target: string; names: string[]; typeOnly: boolean}
+
+/** Every way to name another module: import, export from, import() and import types. */
+const importsOf = ({path, nodes}: Source) =>
+  nodes.flatMap((at): Import[] => {
+    if (is.isImportDeclaration(at)) return [importOf(path, at, at.moduleSpecifier, isTypeOnly(at))]
+    if (is.isExportDeclaration(at) && at.moduleSpecifier) return [importOf(path, at, at.moduleSpecifier, at.isTypeOnly)]
+    if (is.isImportTypeNode(at)) return [importOf(path, at, at.argument.forEachChild(child => child) ?? at, true)]
+    if (is.isCallExpression(at) && at.expression.getText() === 'import') return [importOf(path, at, at.arguments[0]!, false)]
+    return []
+  })
+
+const importOf = (path: string, at: Node, specifier: Node, typeOnly: boolean): Import => {
+  const name = specifier.getText().replace(/^['"`]|['"`]$/g, '')
+  const target = name.startsWith('.') ? posix.join(posix.dirname(path), name) : name.replace(/^node:/, '')
+  return {at, target, typeOnly, names: [...at.getText().matchAll(/\w+/g)].map(([word]) => word)}
+}
+
+const isTypeOnly = (node: Node) => /^import\s+type\b/.test(node.getText())
+const isPackage = ({target}: Import, ...names: string[]) => names.some(name => target === name || target.startsWith(`${name}/`))
+
+const folders = ['api/', 'workers/', 'shared/', 'sql/', 'test/']
+const mayImport: Record<string, string[]> = {
+  'api/': ['api/', 'shared/', 'sql/'],
+  'workers/': ['workers/', 'shared/', 'sql/'],
+  'shared/': ['shared/', 'sql/'],
+  'sql/': ['sql/'],
+  'test/': folders,
+}
+
+const importDirection: Rule = source => {
+  const allowed = mayImport[folders.find(folder => source.path.startsWith(folder))!]!
+  const wrong = importsOf(source).filter(({target}) => isUnder(target, ...folders, '../') && !isUnder(target, ...allowed))
+  return wrong.map(({at, target}) => ({at, says: `imports ${target}`}))
+}
+
+/** Clients run in a browser, or on a laptop with no database: of the server they know types alone. */
+const clientsAlone: Rule = source => {
+  if (!isUnder(source.path, 'api/clients/')) return []
+  const wrong = importsOf(source).filter(
+    found =>
+      !found.typeOnly &&
+      ((isUnder(found.target, ...folders) && !isUnder(found.target, 'api/clients/')) || isPackage(found, ...serverPackages)),
+  )
+  return wrong.map(({at, target}) => ({at, says: `imports the server's ${target}`}))
+}
+
+const serverPackages = ['koa', '@koa/router', 'pg', 'pg-boss', 'slonik', 'pino', 'flydrive']
+
+const statement =
+  /^\s*(insert\s+into\s|update\s+\S+(\s+as\s+\S+)?\s+set\s|delete\s+from\s|select\s+(.+\s)?from\s|select\s+\S+\(|with\s+\w+\s+as\s*\(|(create|alter|drop)\s+(or\s+replace\s+)?(unique\s+)?(table|index|type|extension|schema|database|view|function|sequence)\s|truncate\s+\w+\s*;?$|(listen|notify)\s+\w+\s*;?$)/is
+
+/** The CRM has a query language of its own that starts with `select` too. */
+const sqlText: Rule = ({path, nodes, ...rest}) => {
+  if (isUnder(path, 'sql/', 'test/')) return []
+  const drivers = importsOf({path, nodes, ...rest}).filter(found => isPackage(found, 'pg', 'slonik') && !found.typeOnly)
+  const texts = nodes.filter(node => {
+    if (is.isTaggedTemplateExpression(node)) return /^sql\b/.test(node.tag.getText()) && node.template.getText() !== '``'
+    if (isUnder(path, 'shared/crm/') && /^.\s*select\s/i.test(node.getText())) return false
+    return (is.isStringLiteralLikeNode(node) || is.isTemplateHead(node)) && statement.test(node.text)
+  })
+  return [...drivers.map(({at, target}) => ({at, says: `imports ${target}`})), ...texts.map(at => ({at, says: 'holds SQL text'}))]
+}
+
+/** In tests the whole of it may be handed on to a child process, which is not reading it. The command line, which has no server's, has a file. */
+const environment: Rule = source => {
+  if (isUnder(source.path, 'shared/config.ts', 'api/clients/cli/settings.ts', 'test/stack/')) return []
+  const named = importsOf(source).filter(({target, names}) => target === 'process' && names.includes('env'))
+  const read = source.nodes.filter(node => is.isIdentifier(node) && node.text === 'process' && readsEnvironment(node.parent))
+  const wrong = read.filter(({parent}) => !(isTest(source.path) && is.isSpreadAssignment(parent.parent)))
+  return [...named.map(({at}) => at), ...wrong].map(at => ({at, says: 'reads the environment'}))
+}
+
+const readsEnvironment = (parent: Node) =>
+  /^(globalThis\.)?process\s*(\.\s*env\b|\[)/.test(parent.getText()) ||
+  (is.isVariableDeclaration(parent) && /\benv\b/.test(parent.name.getText()))
+
+const queueOwner: Rule = source => {
+  if (isUnder(source.path, 'shared/queue.ts', 'workers/', 'test/')) return []
+  return importsOf(source)
+    .filter(found => isPackage(found, 'pg-boss'))
+    .map(({at}) => ({at, says: 'imports pg-boss'}))
+}
+
+const outboundOwners = [
+  'shared/crm/',
+  'shared/billing/payment-provider.ts',
+  'shared/people/identity-provider.ts',
+  'shared/ai/model.ts',
+  'shared/storage.ts',
+  'shared/storage-s3.ts',
+  'shared/fetch-source/',
+  'shared/outbound/',
+  'shared/notices/mail.ts',
+  'shared/tracing-export.ts',
+  'api/clients/',
+]
+
+const outboundCalls: Rule = source => {
+  if (isUnder(source.path, ...outboundOwners, 'test/')) return []
+  const clients = importsOf(source).filter(found => !found.typeOnly && isClient(found))
+  return [...clients.map(({at}) => at), ...callsOf(source, outboundCall)].map(at => ({at, says: 'calls out'}))
+}
+
+const callsOf = ({nodes}: Source, callee: RegExp) =>
+  nodes.filter(node => (is.isCallExpression(node) || is.isNewExpression(node)) && callee.test(node.expression.getText()))
+
+const outboundCall = /^((globalThis\.)?fetch|(globalThis\.)?(WebSocket|EventSource)|https?\.(request|get)|createRemoteJWKSet)$/
+const callers = ['undici', 'flydrive', '@aws-sdk', 'openid-client', 'nodemailer', 'ssh2', '@opentelemetry/exporter-trace-otlp-http']
+const sockets = ['https', 'http2', 'net', 'tls', 'dgram']
+const isClient = (found: Import) =>
+  isPackage(found, ...callers, ...sockets) ||
+  (found.target === 'http' && ['request', 'get', 'Agent'].some(name => found.names.includes(name)))
+
+const lengthOf = (node: Node, tree: SourceFile) =>
+  tree.getLineAndCharacterOfPosition(node.end).line - tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1
+
+const budgets: Rule = ({path, tree, nodes}) => {
+  const lines = tree.text.trimEnd().split('\n').length
+  const long = nodes.filter(node => isFunction(node) && lengthOf(node, tree) > limitOf(path, node))
+  const says = (at: Node) => `${lengthOf(at, tree)} lines in one function, at most ${limitOf(path, at)}`
+  return [
+    ...(lines > fileLines ? [{at: tree, says: `${lines} lines, at most ${fileLines}`}] : []),
+    ...long.map(at => ({at, says: says(at)})),
+  ]
+}
+
+const limitOf = (path: string, node: Node) => (isUnder(path, 'api/routes/') && isHandler(node) ? handlerLines : functionLines)
+const isFunction = (node: Node) =>
+  is.isArrowFunction(node) ||
+  is.isFunctionExpression(node) ||
+  is.isFunctionDeclaration(node) ||
+  is.isMethodDeclaration(node) ||
+  is.isConstructorDeclaration(node)
+
+/** `async handle(…) {…}` and `handle: async (…) => {…}` alike. */
+const isHandler = (node: Node) =>
+  (is.isMethodDeclaration(node) && node.name.getText() === 'handle') ||
+  (is.isPropertyAssignment(node.parent) && node.parent.name.getText() === 'handle')
+
+const honestTests: Rule = source =>
+  isTest(source.path) ? callsOf(source, excuse).map(at => ({at, says: 'excuses a test, or all the others'})) : []
+
+const excuse = /^test(\.serial)?\.(only|skip|todo|failing)$/
+const silenced = new RegExp(`(//|/\\*)\\s*@${'ts'}-(ignore|nocheck)`)
+const checkedTypes: Rule = ({tree}) => (silenced.test(tree.text) ? [{at: tree, says: 'switches the type checker off'}] : [])
+
+export const rules = {importDirection, clientsAlone, sqlText, environment, queueOwner, outboundCalls, budgets, honestTests, checkedTypes}
+
+const nodesBelow = (node: Node): Node[] => {
+  const found: Node[] = [node]
+  node.forEachChild(child => {
+    found.push(...nodesBelow(child))
+  })
+  return found
+}
+
+/** Reads sources with the compiler's own parser; nothing is resolved or checked, so they need not exist on disk. */
+export const parse = (texts: [path: string, text: string][]): Source[] => {
+  const files = Object.fromEntries(texts.map(([path, text], index) => [`/${index}/${path}`, text]))
+  const config = JSON.stringify({files: Object.keys(files), compilerOptions: {noLib: true, noResolve: true, types: []}})
+  const api = new API({cwd: '/', fs: createVirtualFileSystem({...files, '/tsconfig.json': config})})
+  const {program} = api.updateSnapshot({openProject: '/tsconfig.json'}).getProjects()[0]!
+  const parsed = texts.map(([path], index) => {
+    const tree = program.getSourceFile(`/${index}/${path}`)!
+    return {path, tree, nodes: nodesBelow(tree)}
+  })
+  api.close()
+  return parsed
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import type {Page} from 'playwright-core'
+import {keysOf} from './keyboard.ts'
+import {fairFile, peopleOf} from './people.ts'
+import {stage, type Visitor} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser keyboard')
+const people = peopleOf(12)
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', {name})
+
+test('from the sign-in to the results without a pointer', async () => {
+  const visitor = await here.open()
+  const {page} = visitor
+  const keys = keysOf(page)
+  await allowByKeys(visitor, () => keys.use(button(page, /^Sign in/)))
+  await page.getByRole('navigation', {name: 'Sections'}).waitFor()
+  await skipToContent(page)
+  await keys.use(page.getByRole('link', {name: 'Make the first import'}))
+  await allowByKeys(visitor, () => keys.use(button(page, 'Connect')))
+  await keys.type(page.getByLabel('Name'), 'Contacts of the Lisbon fair')
+  await keys.use(button(page, 'Make the import'))
+  await person.onPage(page, 'Files')
+  await keys.assertSomewhere('making the import')
+  await sendFile(page)
+  await answerAndMap(page)
+  await checkAndTry(page)
+  await run(page)
+  assert.equal(here.world.crm.count('example', 'Contacts'), 12)
+  assert.deepEqual(visitor.complaints, [])
+})
+
+const allowByKeys = async ({context}: Visitor, open: () => Promise<void>) => {
+  const waiting = context.waitForEvent('page')
+  await open()
+  const popUp = await waiting
+  const keys = keysOf(popUp)
+  await keys.tabTo(popUp.getByLabel(/Sign in as/))
+  await keys.use(button(popUp, 'Allow'))
+}
+
+/** The first Tab of a page that was just opened offers to leave out what stands on every page. */
+const skipToContent = async (page: Page) => {
+  const keys = keysOf(page)
+  await page.reload()
+  await page.getByRole('link', {name: 'Make the first import'}).waitFor()
+  await keys.press('Tab')
+  await keys.use(page.getByRole('link', {name: 'Skip to the content'}))
+  assert.equal(await page.evaluate(() => (globalThis as any).document.activeElement.id), 'main')
+}
+
+const sendFile = async (page: Page) => {
+  const keys = keysOf(page)
+  const choosing = page.waitForEvent('filechooser')
+  await keys.use(button(page, 'Choose files'))
+  await (await choosing).setFiles(person.csvFile('fair.csv', fairFile(people)))
+  await person.sourceCard(page, 'fair.csv').waitFor()
+  await keys.assertSomewhere('sending a file')
+  await dialogKeepsFocus(page)
+  await keys.use(page.getByRole('link', {name: 'Go on to columns'}))
+  await person.onPage(page, 'Columns')
+  await keys.assertSomewhere('going on to the columns')
+}
+
+/** It comes from its button, stays in the dialog at both ends, and goes back to its button. */
+const dialogKeepsFocus = async (page: Page) => {
+  const keys = keysOf(page)
+  const opener = button(page, 'Remove fair.csv')
+  await keys.use(opener)
+  const dialog = page.getByRole('dialog')
+  await dialog.waitFor()
+  for (let tabs = 0; tabs < 6; tabs++) {
+    const isOutside = await page.evaluate(() => {
+      const {activeElement, body} = (globalThis as any).document
+      return activeElement !== body && activeElement.closest('dialog') === null
+    })
+    assert.ok(!isOutside, 'the focus stays in the dialog')
+    await keys.press(tabs < 3 ? 'Tab' : 'Shift+Tab')
+  }
+  await keys.press('Escape')
+  await dialog.waitFor({state: 'detached'})
+  assert.ok(await opener.evaluate(element => element === (globalThis as any).document.activeElement), 'its button has the focus again')
+}
+
+const answerAndMap = async (page: Page) => {
+  const keys = keysOf(page)
+  await keys.use(button(page, /^Day, month, year/))
+  await button(page, 'Decide again: Birthday').waitFor()
+  await keys.assertSomewhere('answering the question')
+  await keys.use(page.getByRole('link', {name: 'Go on to mapping'}))
+  await person.onPage(page, 'Mapping')
+  await keys.choose(page.getByLabel('Into module'), 'Contacts')
+  await keys.use(button(page, 'Propose a mapping'))
+  await button(page, /^Accept \d/).waitFor()
+  await keys.assertSomewhere('asking for proposals')
+  await keys.use(button(page, 'Leave out Birthday'), 'Space')
+  await button(page, 'Leave out Birthday').waitFor({state: 'detached'})
+  await keys.assertSomewhere('leaving a column out')
+  await keys.tabTo(button(page, /^Accept \d/), {back: true})
+  await keys.press('Enter')
+  await page.locator('.mapping').nth(5).waitFor()
+  await keys.assertSomewhere('accepting proposals')
+  await keys.use(page.getByRole('checkbox', {name: 'Email', exact: true}), 'Space')
+  await keys.use(button(page, 'Save the mapping'))
+  await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
+  await keys.assertSomewhere('saving the mapping')
+  await keys.use(page.getByRole('link', {name: 'Go on to check'}))
+}
+
+const checkAndTry = async (page: Page) => {
+  const keys = keysOf(page)
+  await person.onPage(page, 'Check')
+  await keys.use(button(page, 'Check every row'))
+  await page.getByText(/ in 12 rows, /).waitFor()
+  await keys.assertSomewhere('checking')
+  await keys.use(page.getByRole('link', {name: 'Go on to try'}))
+  await person.onPage(page, 'Try')
+  await keys.use(button(page, 'Try 12 rows'))
+  await page.getByRole('heading', {name: 'What a run would do'}).waitFor()
+  await page.getByRole('link', {name: /^12, show these rows/}).waitFor()
+  await keys.assertSomewhere('trying')
+  await keys.use(button(page, 'Row 1, show details'))
+  await page.locator('.row-cells').waitFor()
+  await keys.assertSomewhere('opening a row')
+  await keys.tabTo(page.getByRole('link', {name: 'Go on to the run'}), {back: true})
+  await keys.press('Enter')
+}
+
+const run = async (page: Page) => {
+  const keys = keysOf(page)
+  await person.onPage(page, 'Run')
+  await keys.use(button(page, /^Write 12 rows to /))
+  await keys.use(page.getByRole('dialog').getByRole('button', {name: /^Write 12 rows to /}))
+  await person.runEnded(page, /^Done: no row failed$/)
+  await keys.assertSomewhere('the end of the run')
+  await keys.use(page.getByRole('link', {name: 'Look at the rows'}))
+  await person.onPage(page, 'Results')
+  await page.getByText('Rows 1 to 12: 12 rows shown').waitFor()
+  await keys.type(page.getByLabel('From row'), '9')
+  await page.getByText('Rows 9 to 12: 4 rows shown').waitFor()
+  await keys.assertSomewhere('filtering')
+  await keys.tabTo(button(page, /^Download results\.csv/), {back: true})
+  const saving = page.waitForEvent('download')
+  await keys.press('Enter')
+  await (await saving).path()
+  await keys.assertSomewhere('downloading')
+}
