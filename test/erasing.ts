@@ -32,5 +32,6 @@ export const fillMore = async (house: World, filled: Org, run: string): Promise<
 /** Beyond what every org has. */
 export const filled = [
   ...['run_log', 'chain_rows', 'run_snapshots', 'sources', 'segments', 'changes', 'invitations', 'retention_failures'],
-  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage', 'uploads', 'upload_parts'],
+  ...['templates', 'schedules', 'firings', 'webhook_endpoints', 'notices', 'notice_rules', 'deliveries', 'ai_usage'],
+  ...['uploads', 'upload_parts'],
 ]

@@ -13,8 +13,8 @@ export type Document = ReturnType<typeof createDocument>
 export const nouns: Noun[] = [...orgNouns, ...houseNouns]
 
 /** The OpenAPI 3.1 document of these routes: what they declare of themselves, and nothing that they do not. */
-export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly Route[]): Document =>
-  createDocument(
+export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly Route[]): Document => {
+  const document = createDocument(
     {
       openapi: '3.1.1',
       info,
@@ -25,6 +25,9 @@ export const describeApi = (config: Pick<Config, 'PUBLIC_URL'>, routes: readonly
     },
     {override: tidy},
   )
+  openReferences(document)
+  return document
+}
 
 /**
  * `format` says what the pattern of a moment would. An answer may have more keys one day, which whoever holds it against this document is
@@ -39,6 +42,13 @@ const tidy = ({
 }) => {
   if (jsonSchema.format === 'date-time') delete jsonSchema.pattern
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+}
+
+/** Beside a reference it would refuse every key there is: it knows those beside it alone. Left there where what is referred to is open. */
+const openReferences = (part: unknown): void => {
+  if (typeof part !== 'object' || part === null) return
+  if ('$ref' in part && 'additionalProperties' in part && part.additionalProperties === false) delete part.additionalProperties
+  for (const inner of Object.values(part)) openReferences(inner)
 }
 
 const {version} = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {version: string}

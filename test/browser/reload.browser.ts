@@ -48,7 +48,7 @@ test('a reload in the middle of mapping loses nothing of the draft, and one on a
 
 const drafted = async (page: Page) => {
   await settled(page)
-  const mapped = await page.locator('.mapping summary').allInnerTexts()
+  const mapped = await page.locator('.mapping > summary').allInnerTexts()
   assert.ok(mapped.length >= 5, mapped.join())
   return {mapped, said: await page.locator('.save-bar p').innerText()}
 }
@@ -89,8 +89,8 @@ test('a reload in the middle of an upload leaves what was sent, and choosing the
   await page.route('**/parts/*', route => (route.request().url().endsWith('/parts/0') ? route.continue() : undefined))
   await person.chooseIn(page, page.getByRole('button', {name: 'Choose files'}), file)
   await page.waitForRequest(request => request.url().endsWith(`/parts/${partBytes}`))
-  await page.unroute('**/parts/*')
   await page.reload()
+  await page.unroute('**/parts/*')
   const left = page.getByRole('region', {name: 'Unfinished: warehouse.csv'})
   await left.getByText(/^Broken off at 8 MiB of /).waitFor()
   const sentBefore = visitor.asked.length

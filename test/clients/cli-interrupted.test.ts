@@ -116,3 +116,16 @@ test.serial('Ctrl-C stops watching and not the run, and says how to come back; c
   t.is(back.code, 3, back.err)
   t.regex(back.out, /The run was stopped: .*\n {2}Accounts: 10 created/)
 })
+
+test.serial('a connection that breaks while a run is watched is opened again, and the end is heard', async t => {
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
+  const path = fileOf('cut.csv', accountRows(10, 'W-'))
+  const watching = home.start(['import', path, '-t', 'Companies', '--watch', '--json'])
+  await until(watching.out, text => text.includes('"event":"progress"'))
+  wire.cut()
+  house.crm.release()
+  house.crm.faults.clear()
+  const {code, out, err} = await watching.ended
+  t.is(code, 0, err)
+  t.is(endOf(out).run.counts.Accounts.created, 10)
+})

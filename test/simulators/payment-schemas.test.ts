@@ -48,7 +48,7 @@ test('whatever is checked, a validator of JSON Schema says the same of it', t =>
     for (let n = 0; n < 400; n++) {
       const value = draw(objectSchema(name), random, n % 2 ? 0.004 : 0)
       const misfit = misfitOf(objectSchema(name), value)
-      t.is(misfit === null, validate(value), `${name}: ${misfit} ${JSON.stringify(value)}`)
+      t.is(misfit === null, validate(value) as boolean, `${name}: ${misfit} ${JSON.stringify(value)}`)
       said[misfit === null ? 'right' : 'wrong']++
     }
   }

@@ -55,7 +55,8 @@ export const openSession = async (settings: Settings, named: string | undefined)
   const keepFresh = async () => {
     if (!profile || !isPastHalf(token)) return
     token = await renew(client, token)
-    await renewProfile(settings, server, token)
+    // One that cannot be kept is good for this command all the same; the next renews again.
+    await renewProfile(settings, server, token).catch(() => {})
   }
   await keepFresh()
   const org = profile?.org ?? (await orgOf(client))

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import {before, test} from 'node:test'
+import {ok, openOrg, untilEnded} from '../importing.ts'
+import {until} from '../until.ts'
+import {companies, csvOf, fairFile, peopleOf} from './people.ts'
+import {assertAccessible, assertFits, enter, picture, settled, stage, type Visitor} from './stage.ts'
+
+const here = stage('browser looks')
+const made = {session: '', open: '', done: '', template: '', dryRun: ''}
+
+const heads = ['name', 'number', 'industry', 'city']
+const rows = Array.from({length: 120}, (_, n) => {
+  const [name, city] = companies[n % companies.length]!
+  return [`${name} ${city} ${n + 1}`, `AC-${2000 + n}`, n % 9 === 4 ? 'Agriculture' : 'Food', city]
+})
+rows[7]![0] = 'Twin Bakeries'
+const flow = {
+  ...{id: 'accounts', module: 'Accounts', match: {by: ['Account_Name'], onOne: 'update', onMany: 'ask'}},
+  fields: [
+    {field: 'Account_Name', mode: 'column', source: 'name'},
+    {field: 'Account_Number', mode: 'column', source: 'number'},
+    {field: 'Industry', mode: 'column', source: 'industry'},
+    {field: 'Billing_City', mode: 'expression', transform: "row['city'].trim()"},
+  ],
+}
+
+/** One import at its beginning, whose dates are open, and one at its end: tried, checked, with rows that failed and one that is asked about. */
+before(async () => {
+  const org = await openOrg(here.world)
+  const {call, connector} = org
+  const base = `/orgs/${org.org}`
+  here.world.crm.create('example', 'Accounts', [
+    {Account_Name: 'Twin Bakeries'},
+    {Account_Name: 'Twin Bakeries'},
+    {Account_Name: rows[0]![0], Billing_City: 'Madrid'},
+  ])
+  const begin = async (name: string, file: string, csv: string) => {
+    const {import: begun} = await ok(call('POST', `${base}/imports`, {name, connectorId: connector}), 201)
+    const path = `${base}/imports/${begun.id}`
+    const {source} = await ok(call('POST', `${path}/sources?name=${file}`, csv, {'content-type': 'text/csv'}), 201)
+    return {path, id: begun.id as string, source: source.id as string}
+  }
+  const run = async (path: string, body: object) => {
+    const {run: begun} = await ok(call('POST', `${path}/runs`, body), 202)
+    await untilEnded(call, `${path}/runs/${begun.id}`)
+    return begun.id as string
+  }
+  const open = await begin('Contacts of the Lisbon fair', 'lisbon-fair.csv', fairFile(peopleOf(60)))
+  const done = await begin('Customers of spring', 'customers.csv', csvOf([heads, ...rows]))
+  await ok(call('PUT', `${done.path}/flows`, [{...flow, sourceId: done.source}]), 200)
+  await ok(call('POST', `${done.path}/checks`, {}), 202)
+  await until(
+    async () => (await ok(call('GET', `${done.path}/checks`), 200)).checks.endedAt,
+    endedAt => endedAt !== null,
+  )
+  const dryRun = await run(done.path, {dryRun: true})
+  await run(done.path, {})
+  const {template} = await ok(call('POST', `${base}/templates`, {fromImport: done.id, name: 'Customers of a season'}), 201)
+  Object.assign(made, {session: org.session, open: open.id, done: done.id, template: template.id, dryRun})
+})
+
+/** Every page of the way of an import and beside it, each with what has to be there before it is looked at. */
+const pages = (): [address: string, awaited: string][] => [
+  ['/imports', 'table'],
+  ['/imports/new', 'form'],
+  [`/imports/${made.open}/files`, '.source'],
+  [`/imports/${made.open}/columns`, '.question'],
+  [`/imports/${made.open}/mapping`, 'form.add-flow'],
+  [`/imports/${made.done}/mapping?field=Billing_City`, '.results li'],
+  [`/imports/${made.done}/check`, '.found'],
+  [`/imports/${made.done}/try`, '.plan-changes'],
+  [`/imports/${made.done}/run`, '.run-reasons'],
+  [`/imports/${made.done}/run?new=yes`, '.start-form'],
+  [`/imports/${made.done}/results`, '.rows-table'],
+  [`/imports/${made.done}/questions`, '.run-question'],
+  [`/imports/${made.done}/runs`, 'table'],
+  ['/runs', 'table'],
+  ['/templates', 'table'],
+  [`/templates/${made.template}`, 'table'],
+  [`/templates/${made.template}/schedules/new`, 'form'],
+  ['/connections', '.connection'],
+]
+
+const phone = {width: 360, height: 740}
+const looks = {
+  light: {},
+  dark: {colorScheme: 'dark' as const},
+  phone: {viewport: phone},
+  'dark phone': {viewport: phone, colorScheme: 'dark' as const},
+}
+
+for (const [look, options] of Object.entries(looks)) {
+  test(`every page of an import is usable: ${look}`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    await page.getByRole('button', {name: /^Sign in/}).waitFor()
+    await assertUsable(visitor, `sign-in, ${look}`)
+    await enter(visitor, made.session)
+    for (const [address, awaited] of pages()) {
+      await page.goto(`${here.world.url}/#${address}`)
+      await page.locator(`main ${awaited}`).first().waitFor()
+      await settled(page)
+      await assertUsable(visitor, `${address}, ${look}`)
+    }
+    await proposals(visitor, look)
+    await dialog(visitor, look)
+    if (look === 'dark phone') await phonePicture(visitor)
+    assert.deepEqual(visitor.complaints, [])
+  })
+
+  test(`the reference and the page of the command line are usable: ${look}`, async () => {
+    const visitor = await here.open(options)
+    const {page} = visitor
+    for (const path of ['/reference', '/reference/imports', `/cli?port=4890&state=${'0123456789abcdef'.repeat(2)}`]) {
+      await page.goto(here.world.url + path)
+      await page.locator('h1').first().waitFor()
+      await assertUsable(visitor, `${path}, ${look}`)
+    }
+    assert.deepEqual(visitor.complaints, [])
+  })
+}
+
+const assertUsable = async ({page}: Visitor, where: string) => {
+  await assertAccessible(page, where)
+  await assertFits(page, where)
+}
+
+const proposals = async (visitor: Visitor, look: string) => {
+  const {page} = visitor
+  await page.goto(`${here.world.url}/#/imports/${made.open}/mapping`)
+  await page.getByLabel('Into module').selectOption('Contacts')
+  await page.getByRole('button', {name: 'Propose a mapping'}).click()
+  await page.getByRole('button', {name: /^Accept \d/}).waitFor()
+  await assertUsable(visitor, `proposals, ${look}`)
+}
+
+const dialog = async (visitor: Visitor, look: string) => {
+  const {page} = visitor
+  await page.goto(`${here.world.url}/#/imports/${made.done}/run?new=yes`)
+  await page.getByRole('button', {name: /^Write 120 rows to /}).click()
+  await page.getByRole('dialog').waitFor()
+  await assertUsable(visitor, `the question before a run, ${look}`)
+  await page.keyboard.press('Escape')
+}
+
+const phonePicture = async ({page}: Visitor) => {
+  await page.goto(`${here.world.url}/#/imports/${made.done}/run`)
+  await page.locator('.run-reasons').waitFor()
+  await settled(page)
+  await picture(page, 'phone', {height: 860})
+}

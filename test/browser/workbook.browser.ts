@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import {test} from 'node:test'
+import type {Page} from 'playwright-core'
+import {openOrg} from '../importing.ts'
+import {writeWorkbook} from '../workbook.ts'
+import {enter, stage} from './stage.ts'
+import * as person from './steps.ts'
+
+const here = stage('browser workbook')
+
+const book = async (name: string, companies: string[][], people: string[][]): Promise<person.Given> => ({
+  ...{name, mimeType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'},
+  buffer: await writeWorkbook({
+    sheets: [
+      {name: 'Companies', rows: [['Account Name', 'Account Number', 'Billing City'], ...companies]},
+      {name: 'People', rows: [['First Name', 'Last Name', 'Email', 'Company no.'], ...people]},
+    ],
+  }),
+})
+
+test('a workbook of two sheets goes into two modules, and its template does the same with the next one', async () => {
+  const {session} = await openOrg(here.world)
+  const visitor = await here.open()
+  const {page} = visitor
+  await enter(visitor, session)
+  await person.makeImport(page, 'Companies and their people')
+  await sendBook(page, await book('march.xlsx', march.companies, march.people))
+  await mapCompanies(page)
+  await mapPeople(page)
+  await saveTemplate(page)
+  await person.stepTo(page, 'Run')
+  await person.writeRows(page)
+  await person.runEnded(page, /^Done: no row failed$/)
+  assert.equal(await person.accountOf(page), '5 created = 5 rows. Every row is accounted for.')
+  await importWithTemplate(page, await book('april.xlsx', april.companies, april.people))
+  assertWritten()
+  assert.deepEqual(visitor.complaints, [])
+})
+
+const march = {
+  companies: [
+    ['Harbour Foods', 'ACC-1', 'Bilbao'],
+    ['Petit Atelier', 'ACC-2', 'Lyon'],
+  ],
+  people: [
+    ['Mikel', 'Arana', 'm.arana@harbour.example', 'ACC-1'],
+    ['Chloé', 'Mercier', 'c.mercier@petit.example', 'ACC-2'],
+    ['Inés', 'Ruiz', 'i.ruiz@harbour.example', 'ACC-1'],
+  ],
+}
+const april = {
+  companies: [
+    ['Harbour Foods', 'ACC-1', 'Vigo'],
+    ['Ponte Logistica', 'ACC-3', 'Genoa'],
+  ],
+  people: [['Sofia', 'Marchetti', 's.marchetti@ponte.example', 'ACC-3']],
+}
+
+const sendBook = async (page: Page, file: person.Given) => {
+  await person.chooseFile(page, file)
+  await page.getByRole('button', {name: 'Add People'}).click()
+  await person.sourceCard(page, `${file.name}: People`).waitFor()
+}
+
+const mapCompanies = async (page: Page) => {
+  await person.stepTo(page, 'Mapping')
+  await page.getByLabel('From file').selectOption({label: 'march.xlsx'})
+  await person.proposeInto(page, 'Accounts')
+  await person.acceptSure(page)
+  await page.getByRole('checkbox', {name: /^Account Number/}).check()
+}
+
+/** They belong to the company whose number they have. */
+const mapPeople = async (page: Page) => {
+  await page.getByRole('link', {name: '+ Another flow'}).click()
+  await person.proposeInto(page, 'Contacts')
+  await person.acceptSure(page)
+  await page.getByLabel('Rows are linked').selectOption({label: 'Account Name of accounts'})
+  await page.getByLabel('Column of the parent’s file').selectOption('Account Number')
+  await page.getByLabel('Column of this file').selectOption('Company no.')
+  await page.getByRole('checkbox', {name: 'Email', exact: true}).check()
+  await person.saveMapping(page)
+}
+
+const saveTemplate = async (page: Page) => {
+  await page.getByRole('button', {name: 'Save as template'}).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Companies of a month')
+  await dialog.getByRole('button', {name: 'Save the template'}).click()
+  await dialog.getByText('Companies of a month is yours until you share it').waitFor()
+  await dialog.getByRole('button', {name: 'Close'}).click()
+  await dialog.waitFor({state: 'detached'})
+}
+
+const importWithTemplate = async (page: Page, file: person.Given) => {
+  await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Templates'}).click()
+  await page.getByRole('link', {name: 'Import with Companies of a month'}).click()
+  await page.getByRole('button', {name: 'Make the import'}).click()
+  await person.onPage(page, 'Files')
+  const slots = page.getByRole('region', {name: 'Files the template expects'})
+  await person.chooseIn(page, slots.getByRole('button', {name: 'Send a file'}).first(), file)
+  await page.getByRole('button', {name: 'Add People'}).click()
+  await slots.getByLabel('File for march.xlsx: People').selectOption({label: `${file.name}: People`})
+  await slots.getByText('waits for a file').first().waitFor({state: 'detached'})
+  await person.stepTo(page, 'Run')
+  await person.writeRows(page)
+  await person.runEnded(page, /^Done: no row failed$/)
+  assert.equal(await person.accountOf(page), '2 created + 1 updated = 3 rows. Every row is accounted for.')
+}
+
+const assertWritten = () => {
+  const {crm} = here.world
+  const accounts = crm
+    .records('example', 'Accounts')
+    .map(({Account_Number, Account_Name, Billing_City}) => [Account_Name, Account_Number, Billing_City])
+  assert.deepEqual(accounts.toSorted(), [april.companies[0]!, march.companies[1]!, april.companies[1]!].toSorted())
+  const companyOf: Record<string, string> = Object.fromEntries(
+    [...march.companies, ...april.companies].map(([name, number]) => [number, name]),
+  )
+  const contacts = crm
+    .records('example', 'Contacts')
+    .map(contact => [contact.First_Name, contact.Last_Name, contact.Email, contact.Account_Name?.name])
+  const wanted = [...march.people, ...april.people].map(([first, last, email, number]) => [first, last, email, companyOf[number!]])
+  assert.deepEqual(contacts.toSorted(), wanted.toSorted())
+}
