@@ -60,6 +60,6 @@ const focused = (page: Page): Promise<{name: string; isSeen: boolean; isNowhere:
     return {
       name,
       isNowhere,
-      isSeen: isNowhere || (outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 2 && width > 0 && height > 0),
+      isSeen: isNowhere || (outlineStyle !== 'none' && Number.parseFloat(outlineWidth) >= 1 && width > 0 && height > 0),
     }
   })

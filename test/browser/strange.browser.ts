@@ -59,7 +59,7 @@ const importOf = async ({call, org, connector}: Awaited<ReturnType<typeof openOr
     {field: 'Account_Name', mode: 'column', source: 'name'},
     {field: 'Account_Number', mode: 'column', source: 'number'},
     {field: 'Billing_City', mode: 'expression', transform: `row[${JSON.stringify(image)}]`},
-    {field: 'Industry', mode: 'column', source: image},
+    {field: 'Industry', mode: 'expression', transform: `row['number'] === 'S-1' ? 'Food' : row[${JSON.stringify(image)}]`},
     {field: 'Description', mode: 'column', source: 'note'},
   ]
   await ok(call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, module: 'Accounts', fields}]), 200)

@@ -39,12 +39,12 @@ const start = async () => {
 const printAddresses = ({apiUrl, crmUrl, paymentUrl, databaseUrl}: Stack) => {
   console.log(`\n${paint('bold', 'Lading is up.')} Data stays in ${shown(directory)}. Ctrl-C stops it.\n`)
   printTable([
-    ['API', `${apiUrl}${instead(apiUrl, wanted.api)}`],
+    ['Widget', `${apiUrl}/${instead(apiUrl, wanted.api)}`],
+    ['API', `${apiUrl}/reference`],
     ['CRM stand-in', `${crmUrl}${instead(crmUrl, wanted.crm)}`],
     ...(paymentUrl ? [['Payments stand-in', `${paymentUrl}${instead(paymentUrl, wanted.payment)}`] as [string, string]] : []),
     ['Postgres', databaseUrl],
     ['Backoffice', `ADMIN_TOKEN in ${shown(join(directory, 'secrets.json'))}`],
-    ['Sign in', `${apiUrl}/auth/zoho/start?dc=local&return=${encodeURIComponent(apiUrl)}`],
     ['Signed in', `${email}, eight hours: curl -H "authorization: Bearer $(cat ${shown(sessionFile)})" ${apiUrl}/auth/me`],
   ])
   console.log()
