@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {askForConnection} from '../state/pop-up.ts'
-import {client, inOrg, isAtLeast, me} from '../state/session.ts'
+import {client, inOrg, may, me} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm, Dialog} from '../ui/dialog.ts'
 import {Check, TextField} from '../ui/field.ts'
@@ -24,7 +24,7 @@ export const ConnectionSheet = ({connection, again}: SheetProps) => {
     <section class="sheet connection" aria-labelledby=${id}>
       <div class="row">
         <h2 class="grow" id=${id}>${name} <${Pill} tone=${tones[state]}>${state}<//></h2>
-        ${isAtLeast('admin') && state !== 'disconnected' && html`<${Deeds} connection=${connection} again=${again} />`}
+        ${may('admin') && state !== 'disconnected' && html`<${Deeds} connection=${connection} again=${again} />`}
       </div>
       ${state === 'ended' && html`<${Notice} kind="warning" title="The CRM has taken the consent back">Connect it again: nothing is read or written until then.<//>`}
       <dl class="facts">
@@ -32,7 +32,7 @@ export const ConnectionSheet = ({connection, again}: SheetProps) => {
         <dd>${crmUserName || 'a plain destination'} (${dc}), since ${onDay(createdAt)}</dd>
         ${state === 'connected' && html`<${CreditFacts} id=${id} /><${DiscoveryFacts} id=${id} />`}
       </dl>
-      ${state === 'connected' && isAtLeast('admin') && html`<${Writing} connection=${connection} again=${again} />`}
+      ${state === 'connected' && may('admin') && html`<${Writing} connection=${connection} again=${again} />`}
     </section>
   `
 }
@@ -68,7 +68,7 @@ const DiscoveryFacts = ({id}: {id: string}) => {
     <dd>
       ${loaded.data === null && 'not read yet'}
       ${loaded.data && `${plural(loaded.data.modules.length, 'module')}, last read ${at(loaded.data.seenAt)}`}
-      ${isAtLeast('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>Read them anew<//>`}
+      ${may('admin') && html`<${Button} kind="quiet" isBusy=${read.isBusy} onClick=${() => read.run()}>Read them anew<//>`}
       <${Problem} error=${loaded.error ?? read.error} />
     </dd>
   `

@@ -7,7 +7,7 @@ import {html} from '../html.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, place, to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import type {TemplateOutline} from '../templates/list.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
@@ -42,7 +42,7 @@ export const NewImport = () => {
 const NoConnection = ({again}: {again: () => void}) => {
   const [connected, setConnected] = useState<string | null>(null)
   if (connected) return html`<${AwaitDiscovery} connection=${connected} onRead=${again} />`
-  if (!isAtLeast('admin')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
+  if (!may('admin')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
   return html`
     <${Notice} title="First connect the CRM that is written to">You sign in to it in a window of its own, and consent there.<//>
     <${Connect} isFirst=${true} again=${setConnected} />
@@ -114,7 +114,7 @@ const Undiscovered = ({connection}: {connection: string}) => {
   })
   if (data === undefined || data > 0) return null
   return html`
-    <${Notice} kind="warning" title="Its modules and fields were not read yet">${isAtLeast('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read them now<//>` : 'Ask an admin to read them.'}<//>
+    <${Notice} kind="warning" title="Its modules and fields were not read yet">${may('admin') ? html`<${Button} isBusy=${read.isBusy} onClick=${() => read.run()}>Read them now<//>` : 'Ask an admin to read them.'}<//>
     <${Problem} error=${read.error} />
   `
 }

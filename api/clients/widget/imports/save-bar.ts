@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Dialog} from '../ui/dialog.ts'
 import {TextArea, TextField} from '../ui/field.ts'
@@ -26,7 +26,7 @@ export const SaveBar = ({found, draft}: {found: Imported; draft: Draft}) => {
       <p role="status" class="grow">${issues.length > 0 ? `Not saved: ${issues.length} to mend` : isChanged ? 'Not saved yet; kept in this window' : isSaved ? 'Saved' : flows.length > 0 ? 'Save it to make the import ready' : ''}</p>
       <div class="actions">
         ${isChanged && html`<${Button} onClick=${draft.forget}>Back to what is saved<//>`}
-        ${isSaved && isAtLeast('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
+        ${isSaved && may('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
         ${!isSaved && html`<${Button} kind="main" isBusy=${save.isBusy} disabled=${found.state === 'running' || flows.length === 0} onClick=${() => save.run()}>Save the mapping<//>`}
         ${isSaved && html`<a ref=${next} class="button main" href=${to('imports', found.id, 'check')}>Go on to check</a>`}
       </div>

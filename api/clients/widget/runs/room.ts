@@ -1,7 +1,7 @@
 import {ApiError} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
-import {isAtLeast} from '../state/session.ts'
+import {may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {count, onDay, plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
@@ -60,7 +60,7 @@ const sayLift = (lift: Lift, onFewer?: (rows: number) => void): Markup => {
         ? html`<${Button} onClick=${() => onFewer(lift.rows)}>Write ${plural(lift.rows, 'row')} at most<//>`
         : `Write ${plural(lift.rows, 'row')} at most`
     case 'trial':
-      return html`${isAtLeast('owner') ? plan('Start the trial') : 'An owner may start the trial'}${lift.limit !== null && `: it has room for ${count(lift.limit)}`}`
+      return html`${may('owner') ? plan('Start the trial') : 'An owner may start the trial'}${lift.limit !== null && `: it has room for ${count(lift.limit)}`}`
     case 'plan':
       return html`${plan(`Change to ${lift.name}`)}${lift.limit !== null && `: it has room for ${count(lift.limit)}`}`
     case 'pack':

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextArea, TextField} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -49,7 +49,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: Read; a
     event.preventDefault()
     save.run()
   }
-  const mayChange = isAtLeast('admin')
+  const mayChange = may('admin')
   return html`
     <form class="sheet settings-form" onSubmit=${submit}>
       <fieldset class="bare" disabled=${!mayChange}>

@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {onDay} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
@@ -28,7 +28,7 @@ export type Library = {
 export const Libraries = () => {
   const loaded = useLoad<Library[]>(async signal => (await client.get<Json>(inOrg('/libraries'), {}, signal)).libraries, [])
   const [isNew, setNew] = useState(false)
-  const actions = isAtLeast('admin') && html`<${Button} kind="main" onClick=${() => setNew(true)}>Publish a library<//>`
+  const actions = may('admin') && html`<${Button} kind="main" onClick=${() => setNew(true)}>Publish a library<//>`
   return html`
     <${SettingsFrame} title="Libraries" lead="Functions of your own that expressions may call by the library’s name, such as names.full(row.First, row.Last)." actions=${actions}>
       ${isNew && html`<${Publish} again=${loaded.again} onClose=${() => setNew(false)} />`}

@@ -4,7 +4,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at} from '../ui/format.ts'
@@ -32,14 +32,14 @@ export const LibraryPage = ({params}: PageProps) => {
       <${Shown} of=${library}>
         ${(one: Library) => html`
           ${one.managedBy === 'sdk' && html`<${Notice}>This library is published from your configuration’s repository: change it there.<//>`}
-          ${isAtLeast('admin') && one.managedBy === null && html`<${Deeds} library=${one} address=${address} again=${again} />`}
+          ${may('admin') && one.managedBy === null && html`<${Deeds} library=${one} address=${address} again=${again} />`}
           <${Functions} library=${one} />
           <h2>Source</h2>
           <pre tabindex="0">${one.source}</pre>
         `}
       <//>
       <h2>Versions</h2>
-      <${Shown} of=${versions}>${(list: Version[]) => html`<${Versions} list=${list} address=${address} again=${again} mayRestore=${isAtLeast('admin') && library.data?.managedBy === null} />`}<//>
+      <${Shown} of=${versions}>${(list: Version[]) => html`<${Versions} list=${list} address=${address} again=${again} mayRestore=${may('admin') && library.data?.managedBy === null} />`}<//>
     <//>
   `
 }

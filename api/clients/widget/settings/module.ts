@@ -3,7 +3,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextArea, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -75,7 +75,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
   }
   return html`
     <form class="sheet" onSubmit=${submit}>
-      <fieldset class="bare" disabled=${!isAtLeast('admin')}>
+      <fieldset class="bare" disabled=${!may('admin')}>
         <div class="columns">
           <${TextField} label="One record is called" hint="Empty: as the CRM calls it" value=${draft.singular} onInput=${(singular: string) => set({singular})} />
           <${TextArea} label="A row finds its record by" hint="API names of fields, one to a line" value=${draft.by} onInput=${(by: string) => set({by})} />
@@ -85,7 +85,7 @@ const Values = ({read: {module, registryVersion}, again}: Part) => {
           <${TextArea} label="Imports do not offer" hint="API names of fields, one to a line" value=${draft.exclusions} onInput=${(exclusions: string) => set({exclusions})} />
         </div>
         <${Problem} error=${save.error} again=${again} />
-        ${isAtLeast('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
+        ${may('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
       </fieldset>
     </form>
   `
@@ -127,7 +127,7 @@ const columnsOf = (edit: (field: ConfiguredField) => void) => [
     head: '',
     label: 'Actions',
     cell: (field: ConfiguredField) =>
-      isAtLeast('admin') &&
+      may('admin') &&
       html`<${Button} kind="quiet" onClick=${() => edit(field)}>Edit<span class="unseen"> ${field.label ?? field.apiName}</span><//>`,
   },
 ]

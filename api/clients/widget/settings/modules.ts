@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {place, setQuery, to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -65,7 +65,7 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
     again()
   })
   const isBusy = change.isBusy || move.isBusy
-  const mayChange = isAtLeast('admin')
+  const mayChange = may('admin')
   const columns = [
     {
       head: 'Module',

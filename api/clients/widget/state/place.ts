@@ -5,7 +5,16 @@ export type Place = {path: string[]; query: URLSearchParams}
 
 const readPlace = (): Place => {
   const [path = '', query = ''] = location.hash.slice(1).split('?')
-  return {path: path.split('/').filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query)}
+  return {path: path.split('/').filter(Boolean).map(readPart), query: new URLSearchParams(query)}
+}
+
+/** An address somebody has mistyped is one of no page, not an end of everything. */
+const readPart = (part: string) => {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 export const place = signal<Place>(readPlace())

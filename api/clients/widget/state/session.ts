@@ -1,6 +1,7 @@
 import {signal} from '@preact/signals'
 import {ApiError, type Client, type Json, openClient} from '../../http.ts'
 import {forgetKept} from './kept.ts'
+import {type Change, hasRank, mayChange, type Role} from './rights.ts'
 
 export type Me = {
   org: {id: string; name: string} | null
@@ -10,7 +11,7 @@ export type Me = {
   staff: boolean
   staffView: {write: boolean} | null
 }
-export type Role = 'operator' | 'builder' | 'admin' | 'owner'
+export type {Role}
 
 const key = 'lading.session'
 /** A session lasts eight hours; it is renewed long before, as long as the page is open. */
@@ -33,15 +34,30 @@ export const client: Client = wrap(bare)
 /** The path of the org that is signed in to: `inOrg('/imports')`. */
 export const inOrg = (path = ''): string => `/orgs/${me.value?.org?.id}${path}`
 
-const ranks: Role[] = ['operator', 'builder', 'admin', 'owner']
+/** Whether the person may see what asks for this role: what they may not is not offered, and the server refuses it besides. */
+export const isAtLeast = (role: Role): boolean => hasRank(me.value, role)
 
-/** Whether the person may do what asks for this role: what they may not is not offered, and the server refuses it besides. */
-export const isAtLeast = (role: Role): boolean => ranks.indexOf(me.value?.role ?? ('nobody' as Role)) >= ranks.indexOf(role)
+/** Whether they may change what asks for this role, which a staff member's view of an org may be closed to. */
+export const may = (role: Role, change: Change = 'write'): boolean => mayChange(me.value, role, change)
 
 export const openSession = async (given: string): Promise<void> => {
   token.value = given
   sessionStorage.setItem(key, given)
   await readMe()
+}
+
+const lastKey = 'lading.last'
+
+/** What somebody else left in this tab goes: the drafts, and with a reload whatever pages hold in memory and files on their way. */
+const leaveFormer = ({user, org}: Me): boolean => {
+  const [former, now] = [sessionStorage.getItem(lastKey), `${user.id} ${org?.id ?? ''}`]
+  sessionStorage.setItem(lastKey, now)
+  // Somebody without an org, who has one now, is nobody else.
+  if (former === null || former === now || former === `${user.id} `) return false
+  forgetKept()
+  location.replace('#/')
+  location.reload()
+  return true
 }
 
 export const signOut = (reason: string | null = null): void => {
@@ -53,14 +69,18 @@ export const signOut = (reason: string | null = null): void => {
 }
 
 export const readMe = async (): Promise<void> => {
-  me.value = await client.get('/auth/me')
+  const found = await client.get<Me>('/auth/me')
+  if (leaveFormer(found)) return
+  me.value = found
   ended.value = null
 }
 
 /** After a role or an org has changed: a session knows of neither until it is renewed. */
 export const renewSession = async (): Promise<void> => {
+  const before = token.value
   const {token: next} = await client.post('/auth/session/refresh')
-  await openSession(next)
+  // Whoever signed out meanwhile has signed out.
+  if (token.value === before) await openSession(next)
 }
 
 setInterval(() => {
@@ -71,10 +91,12 @@ function wrap(inner: Client): Client {
   const watch =
     <A extends unknown[], R>(call: (...sent: A) => Promise<R>) =>
     async (...sent: A): Promise<R> => {
+      const asked = token.value
       try {
         return await call(...sent)
       } catch (error) {
-        if (error instanceof ApiError && error.status === 401) signOut(error.message)
+        // A late answer to the session before says nothing of this one.
+        if (error instanceof ApiError && error.status === 401 && token.value === asked) signOut(error.message)
         throw error
       }
     }

@@ -4,7 +4,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at, count} from '../ui/format.ts'
@@ -37,7 +37,7 @@ export const SchedulePage = ({params}: PageProps) => {
         ${(schedule: Schedule) => html`
           <${Standing} address=${address} schedule=${schedule} again=${loaded.again} />
           <${Firings} address=${address} schedule=${schedule} />
-          ${isAtLeast('builder') && html`<h2>What it does</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} save=${save} />`}
+          ${may('builder') && html`<h2>What it does</h2><${ScheduleForm} key=${schedule.version} schedule=${schedule} save=${save} />`}
         `}
       <//>
     <//>
@@ -70,7 +70,7 @@ const Standing = ({address, schedule, again}: Part) => {
       }
     </p>
     ${
-      isAtLeast('builder') &&
+      may('builder') &&
       html`<div class="actions">
         <${Button} isBusy=${turn.isBusy} onClick=${() => turn.run()}>${enabled ? 'Turn off' : 'Turn on'}<//>
         <${Button} isBusy=${fire.isBusy} onClick=${() => fire.run()}>Run now<//>

@@ -2,7 +2,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {at} from '../ui/format.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
@@ -61,7 +61,7 @@ export const Schedules = ({template}: {template: Template}) => {
   return html`
     <div class="row">
       <h2 class="grow">Schedules</h2>
-      ${isAtLeast('builder') && html`<a class="button" href=${to('templates', template.id, 'schedules', 'new')}>New schedule</a>`}
+      ${may('builder') && html`<a class="button" href=${to('templates', template.id, 'schedules', 'new')}>New schedule</a>`}
     </div>
     <${Shown} of=${loaded}>
       ${(list: Schedule[]) => html`<${Table} caption="Schedules" columns=${columns} rows=${list} keyOf=${({id}: Schedule) => id} empty="None runs it yet. A schedule fetches the file by itself and imports it." />`}

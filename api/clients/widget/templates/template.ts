@@ -4,7 +4,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {plural} from '../ui/format.ts'
@@ -104,7 +104,7 @@ const Deeds = ({template, again}: {template: Template; again: () => void}) => {
     say(shared ? 'It is yours alone again' : 'Everybody of the organisation may use it')
     again()
   })
-  if (!isAtLeast('builder')) return null
+  if (!may('builder')) return null
   return html`
     <div class="actions">
       <${Button} isBusy=${share.isBusy} onClick=${() => share.run()}>${shared ? 'Stop sharing' : 'Share with everybody'}<//>
