@@ -167,7 +167,7 @@ const runSlowly = async (page: Page) => {
   crm.faults.clear()
   crm.release()
   await person.runEnded(page, /^Done: no row failed$/)
-  assert.equal(await person.accountOf(page), '1,197 created + 3 updated = 1,200 rows. Every row is accounted for.')
+  await person.assertAccount(page, '1,197 created + 3 updated = 1,200 rows')
 }
 
 const lookAtResults = async (page: Page) => {

@@ -72,7 +72,7 @@ test('a reload in the middle of a run comes back to it, and so does the list of 
   here.world.crm.faults.clear()
   here.world.crm.release()
   await person.runEnded(page, /^Done: no row failed$/)
-  assert.equal(await person.accountOf(page), '300 created = 300 rows. Every row is accounted for.')
+  await person.assertAccount(page, '300 created = 300 rows')
   assert.equal(here.world.crm.count('example', 'Accounts'), 300)
   assert.deepEqual(visitor.complaints, [])
 })

@@ -76,7 +76,7 @@ const watch = (page: Page, ours: string, complaints: string[]) => {
 export const enter = async ({page, context}: Visitor, token: string): Promise<void> => {
   await context.addInitScript(`sessionStorage.getItem('lading.session') ?? sessionStorage.setItem('lading.session', '${token}')`)
   await page.reload()
-  await page.getByRole('navigation', {name: 'Sections'}).waitFor()
+  await page.getByRole('heading', {level: 1, name: 'Imports'}).waitFor()
 }
 
 /** Through the pop-up, as a person does; ends with the imports on the page. */
@@ -84,7 +84,7 @@ export const signIn = async ({page, context}: Visitor, user = 'ana@example.org')
   const waiting = context.waitForEvent('page')
   await page.getByRole('button', {name: /^Sign in/}).click()
   await allow(await waiting, user)
-  await page.getByRole('navigation', {name: 'Sections'}).waitFor()
+  await page.getByRole('heading', {level: 1, name: 'Imports'}).waitFor()
 }
 
 /** Says yes in the pop-up of the CRM's stand-in. */

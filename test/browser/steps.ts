@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import {readFile} from 'node:fs/promises'
 import {parse} from 'csv-parse/sync'
 import type {Locator, Page} from 'playwright-core'
@@ -120,8 +121,14 @@ export const runEnded = async (page: Page, title: RegExp): Promise<void> => {
   await page.getByRole('heading', {level: 2, name: title}).waitFor()
 }
 
-/** "✓ 3 created + 1 refused = 4 rows. Every row is accounted for." without its sign. */
-export const accountOf = async (page: Page): Promise<string> => (await page.locator('.every-row').innerText()).replace(/^✓\s*/, '').trim()
+/** What became of every row, in the sentence that adds up: "3 created + 1 refused = 4 rows". Waited for, since the run before it said so too. */
+export const assertAccount = async (page: Page, wanted: string): Promise<void> => {
+  const sentence = page.locator('.every-row')
+  await sentence
+    .filter({hasText: `${wanted}. Every row is accounted for.`})
+    .waitFor()
+    .catch(async () => assert.equal(await sentence.innerText(), wanted))
+}
 
 export type Row = Record<string, string>
 
