@@ -1,9 +1,16 @@
 import {randomUUID} from 'node:crypto'
 import {hostname} from 'node:os'
-import type {Tracer} from '@opentelemetry/api'
+import {SpanKind, type Tracer} from '@opentelemetry/api'
 import {OTLPTraceExporter} from '@opentelemetry/exporter-trace-otlp-http'
 import {resourceFromAttributes} from '@opentelemetry/resources'
-import {BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider} from '@opentelemetry/sdk-trace'
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
 import type {Config} from './config.ts'
 
 type Exported = Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_SERVICE_NAME' | 'OTEL_TRACES_SAMPLER_ARG'>
@@ -26,10 +33,21 @@ export const openExport = async (config: Exported, part: string): Promise<{trace
       'service.namespace': part,
       'service.instance.id': `${hostname()}:${process.pid}:${randomUUID()}`,
     }),
-    sampler: new ParentBasedSampler({root: new TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG)}),
+    sampler: new ParentBasedSampler({
+      root: new TraceIdRatioBasedSampler(config.OTEL_TRACES_SAMPLER_ARG),
+      remoteParentSampled: shareOfRequests(config.OTEL_TRACES_SAMPLER_ARG),
+    }),
     spanProcessors: [
       new BatchSpanProcessor({exporter, scheduledDelayMillis: tellEveryMs, exportTimeoutMillis: withinMs, maxQueueSize: 8_192}),
     ],
   })
   return {tracer: provider.getTracer('lading'), close: () => provider.shutdown()}
 }
+
+/** A request that asks to be traced is so as often as one that does not, whatever trace id it chose: anybody may ask. A job is as its request was. */
+const shareOfRequests = (share: number): Sampler => ({
+  shouldSample: (_context, _traceId, _name, kind) => ({
+    decision: kind !== SpanKind.SERVER || Math.random() < share ? SamplingDecision.RECORD_AND_SAMPLED : SamplingDecision.NOT_RECORD,
+  }),
+  toString: () => `ShareOfRequests{${share}}`,
+})

@@ -38,7 +38,8 @@ const runs = sql.fragment`
   select 'runs', state, coalesce(pause ->> 'code', ''), count(*)::float8 from live group by 2, 3
   union all select 'runs_unowned', '', '', count(*) from unowned
   union all select 'runs_unowned_seconds', '', '', coalesce(max(seconds), 0) from unowned
-  union all select 'leases', '', '', count(*) from live join run_heads using (run_no) where lease_until > lading_now()
+  union all select 'leases', '', '', count(*) from live join run_heads using (run_no)
+    where lease_until > lading_now() and lease_until < 'infinity'
   union all select 'lease_shortest_seconds', '', '', coalesce(min(extract(epoch from lease_until - lading_now())), 0)
     from live join run_heads using (run_no) where lease_until > lading_now() and lease_until < 'infinity'
   union all select 'runs_stopped', stop ->> 'stopped', '', count(*) from ended join run_heads using (run_no)
@@ -49,14 +50,19 @@ const runs = sql.fragment`
         and (d.question_key = questions.question_key or d.question_key is null)) limit ${most}) q
   union all select 'rows_unsettled', '', '', count(*) from (select from unsettled join runs using (run_no) where state = 'ended' limit ${most}) u`
 
+/** Nobody learns that an allowance is there again until somebody asks: what nobody has asked about for an hour is nobody's trouble. */
+const isWaitedFor = sql.fragment`spent_at is not null and greatest(probe_at + interval '1 hour', renews_at) > lading_now()`
+
 const crm = sql.fragment`
-  select 'crm_allowances_spent', '', '', count(*) from crm_allowances where spent_at is not null
-  union all select 'crm_allowance_spent_seconds', '', '', coalesce(max(extract(epoch from lading_now() - spent_at)), 0) from crm_allowances
+  select 'crm_allowances_spent', '', '', count(*) from crm_allowances where ${isWaitedFor}
+  union all select 'crm_allowance_spent_seconds', '', '', coalesce(max(extract(epoch from lading_now() - spent_at)), 0)
+    from crm_allowances where ${isWaitedFor}
   union all select 'crm_slots', 'held', '', coalesce(sum(got), 0) from crm_shares where until > lading_now()
   union all select 'crm_slots', 'in_use', '', coalesce(sum(in_use), 0) from crm_shares where until > lading_now()
   union all select 'crm_slots', 'wanted', '', coalesce(sum(want), 0) from crm_shares where until > lading_now()
   union all select 'crm_budgets_cut', '', '', count(*) from crm_budgets where total < cap
-  union all select 'connections', state, '', count(*) from connectors group by 2
+  union all select 'connections', known, '', count(id) from unnest(array['connected', 'ended', 'disconnected']) known
+    left join connectors on state = known group by 2
   union all select 'connections_paused', '', '', count(*) from connectors where writes_paused and state = 'connected'`
 
 const due = sql.fragment`

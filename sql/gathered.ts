@@ -4,7 +4,10 @@ import type {Hot} from './database.ts'
 const mostKeys = 200
 const mostFlights = 2
 
-type Waiting<Key, Row> = {key: Key; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void}
+/** As long as a pool lets a query wait for a connection. Whoever has waited longer behind a batch that failed is told with it. */
+const mostPatientMs = 5_000
+
+type Waiting<Key, Row> = {key: Key; since: number; resolve: (row: Row | undefined) => void; reject: (error: unknown) => void}
 type Gate<Key, Row> = {waiting: Waiting<Key, Row>[]; flights: number; isDue: boolean}
 
 /**
@@ -12,7 +15,7 @@ type Gate<Key, Row> = {waiting: Waiting<Key, Row>[]; flights: number; isDue: boo
  * batches before are on their way: a busy server asks one question for many requests, an idle one asks at once. What is answered was read after it was
  * asked for. The text takes the keys as `$1`, an array, and answers `n`, the place of each row's key in it from 1.
  */
-export const prepareByKey = <Key, Row extends object>(name: string, text: string) => {
+export const prepareByKey = <Key, Row extends object>(name: string, text: string, {patienceMs = mostPatientMs} = {}) => {
   const gates = new WeakMap<Hot, Gate<Key, Row>>()
   const gateOf = (hot: Hot) => {
     const gate = gates.get(hot) ?? {waiting: [], flights: 0, isDue: false}
@@ -30,7 +33,9 @@ export const prepareByKey = <Key, Row extends object>(name: string, text: string
       const found = new Map(rows.map(row => [row.n, row]))
       for (const [at, {resolve}] of batch.entries()) resolve(found.get(at + 1))
     } catch (error) {
-      for (const {reject} of batch) reject(error)
+      const patient = gate.waiting.findIndex(({since}) => performance.now() - since < patienceMs)
+      const late = gate.waiting.splice(0, patient === -1 ? gate.waiting.length : patient)
+      for (const {reject} of [...batch, ...late]) reject(error)
     } finally {
       gate.flights--
       void fly(hot, gate)
@@ -39,7 +44,7 @@ export const prepareByKey = <Key, Row extends object>(name: string, text: string
   return (hot: Hot, key: Key): Promise<Row | undefined> =>
     new Promise((resolve, reject) => {
       const gate = gateOf(hot)
-      gate.waiting.push({key, resolve, reject})
+      gate.waiting.push({key, since: performance.now(), resolve, reject})
       if (gate.isDue || gate.flights >= mostFlights) return
       gate.isDue = true
       setImmediate(() => void fly(hot, gate))

@@ -36,6 +36,11 @@ const OfPart = OfUpload.extend({
     .describe('How many bytes of the file come before this part: the `offset` of the upload'),
 })
 
+const Otherwise = NewUpload.pick({slot: true, reader: true, sheet: true})
+
+type How = Pick<z.output<typeof NewUpload>, 'reader' | 'sheet'>
+const readerOf = ({reader, sheet}: How) => (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
+
 type OfOne = {caller: {org: string}; params: z.output<typeof OfUpload>}
 const placeOf = ({caller: {org}, params: {id, upload}}: OfOne) => ({org, importId: id, uploadId: upload})
 
@@ -59,9 +64,9 @@ export default [
     params: OfImport,
     body: NewUpload,
     status: 201,
-    async handle({db, config, caller: {org}, params: {id: importId}, body: {sheet, reader, ...body}}) {
-      const stated = (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
-      return {upload: describeUpload(await beginUpload({db, config}, {org, importId, ...body, reader: stated}))}
+    async handle({db, config, caller: {org}, params: {id: importId}, body}) {
+      const {sheet: _, ...given} = body
+      return {upload: describeUpload(await beginUpload({db, config}, {org, importId, ...given, reader: readerOf(body)}))}
     },
   }),
   route({
@@ -113,18 +118,20 @@ whole or not at all. A part that is kept already may be sent again: the answer t
     path: '/orgs/:org/imports/:id/uploads/:upload/finish',
     access: {role: 'operator'},
     summary: 'Take a file in whose parts have all come',
-    description: 'Answers as `POST …/sources` does. Finishing again answers the same source, for a day.',
+    description: `Answers as \`POST …/sources\` does. Finishing again answers the same source, for a day. A file that is refused is kept as it was
+sent: where it has to be read otherwise, or is for another slot, say so here instead of sending it again.`,
     answers: {201: TakenIn},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_INCOMPLETE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND'] as const),
       ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'FILE_ENCRYPTED', 'BUSY'] as const),
       ...ofReading,
     ],
-    example: {answer: {source}},
+    example: {body: {sheet: 'Companies'}, answer: {source}},
     params: OfUpload,
+    body: Otherwise,
     status: 201,
     async handle(input) {
-      const {source, filled} = await finishUpload(input, placeOf(input))
+      const {source, filled} = await finishUpload(input, placeOf(input), {slot: input.body.slot, reader: readerOf(input.body)})
       return {source: describeSource(source), ...(filled && {filled})}
     },
   }),

@@ -12,27 +12,31 @@ import {findImportUpload, type OfUpload, refuseGone} from './find.ts'
 const partsPerLook = 100
 
 type Finished = {source: Source; filled: Filled | null}
+/** Instead of what was said when it was begun: a file that could not be read so is not sent again for it. */
+type Otherwise = {slot?: string | undefined; reader?: ReaderOptions | undefined}
 
 /**
  * Takes the file in as if it had come in one piece. Whoever finishes it again is answered the same: of several at once one makes the source,
  * and one that dies between source and slot is followed by the next who asks.
  */
-export const finishUpload = async (tools: SourceTools, place: OfUpload): Promise<Finished> => {
+export const finishUpload = async (tools: SourceTools, place: OfUpload, otherwise: Otherwise = {}): Promise<Finished> => {
   const {db} = tools
   const upload = await findImportUpload(db, place)
   if (upload.kept < upload.bytes) throw incomplete(upload)
   if (upload.settled) return answerAgain(db, place, upload)
   await prolongUpload(db, upload.no)
-  const taken = await take(tools, place, upload).catch(async error => {
+  const taken = await take(tools, place, {...upload, ...stated(otherwise)}).catch(async error => {
     const wasFirst = upload.sourceId !== null || (await findImportUpload(db, place)).sourceId === null
     if (wasFirst) throw error
     return null
   })
   // Another was quicker.
-  if (!taken) return finishUpload(tools, place)
+  if (!taken) return finishUpload(tools, place, otherwise)
   await settleUpload(db, {no: upload.no, filled: taken.filled})
   return taken
 }
+
+const stated = ({slot, reader}: Otherwise) => ({...(slot !== undefined && {slot}), ...(reader && {reader})})
 
 const incomplete = ({kept, bytes}: Upload) =>
   new Refusal('UPLOAD_INCOMPLETE', `${kept} of ${bytes} bytes are kept: send the rest from offset ${kept} on`, {offset: kept, size: bytes})
@@ -51,8 +55,10 @@ const take = async (tools: SourceTools, {org, importId}: OfUpload, upload: Uploa
     // Finished by another, or removed: whoever finishes looks again.
     if (!(await markFinished(tx, {no, sourceId, slot}))) refuseGone()
   }
-  const stated = {label: label ?? undefined, reader: (reader ?? undefined) as ReaderOptions | undefined}
-  return takeFile(tools, place, slot ?? undefined, {name, ...stated, body: parts.body, onSource}).catch(error => {
+  const given = {label: label ?? undefined, reader: (reader ?? undefined) as ReaderOptions | undefined}
+  return takeFile(tools, place, slot ?? undefined, {name, ...given, body: parts.body, onSource}).catch(error => {
+    // What a refused file has left is not read out of storage for nobody.
+    //parts.body.destroy()
     throw parts.failure ?? error
   })
 }

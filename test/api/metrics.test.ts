@@ -96,7 +96,8 @@ test.serial('the deployment is told as Postgres has it', async t => {
   const {db} = house
   const {org} = await house.makeOrg()
   await db.query(sql.unsafe`
-    insert into crm_allowances (dc, crm_org_id, spent_at) values ('test', 'spent', lading_now() - interval '1 hour')`)
+    insert into crm_allowances (dc, crm_org_id, spent_at, probe_at) values ('test', 'spent', lading_now() - interval '1 hour', lading_now()),
+      ('test', 'nobody asks', lading_now() - interval '3 days', lading_now() - interval '2 days')`)
   await db.query(sql.unsafe`
     insert into payment_events (id, type, status, payload, created_at) values ('evt_metrics', 'x', 'failed', '{}', lading_now() - interval '2 hours')`)
   await db.query(sql.unsafe`
@@ -113,6 +114,11 @@ test.serial('the deployment is told as Postgres has it', async t => {
   t.true(is('queue_oldest_seconds', {queue: 'import.check', state: 'waiting'}) >= 0)
   t.is(is('crm_allowances_spent'), 1)
   t.true(Math.abs(is('crm_allowance_spent_seconds') - 3600) < 60)
+  t.is(
+    samples.filter(({name, labels}) => name === 'lading_connections' && labels.state === 'ended').length,
+    1,
+    'none is told too: an alert asks for growth',
+  )
   t.is(is('payment_events', {status: 'failed'}), 1)
   t.true(Math.abs(is('payment_event_seconds') - 7200) < 60)
   t.is(is('endpoints_failing'), 1)

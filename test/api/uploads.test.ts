@@ -1,5 +1,9 @@
+import {once} from 'node:events'
+import type {ReadStream} from 'node:fs'
+import type {Readable} from 'node:stream'
 import test from 'ava'
 import {z} from 'zod'
+import {finishUpload} from '../../shared/uploads/finish.ts'
 import {sql} from '../../sql/database.ts'
 import {place} from '../entitling.ts'
 import {openHalfRequest} from '../half-request.ts'
@@ -158,6 +162,42 @@ test('a file that is refused stays as it was sent, until it is given up', async 
   t.is((await doomed(path)).length, 1)
   const empty = await openUpload(org.call, path, {bytes: Buffer.alloc(0)})
   t.is((await empty.finish()).body.code, 'FILE_EMPTY')
+})
+
+test('a file that was to be read otherwise is finished otherwise, and not sent again', async t => {
+  const {path, at, sendRest, read} = await begin({bytes: Buffer.from('a,b\n1,"2\n'), reader: {strictQuotes: true}})
+  await sendRest()
+  const finish = (body: object) => org.call('POST', `${at}/finish`, body)
+  t.deepEqual(outcome(await finish({})), [422, 'FILE_QUOTE'])
+  t.deepEqual(outcome(await finish({slot: 'none'})), [400, 'INVALID'])
+  t.deepEqual(outcome(await finish({sheet: 'A sheet'})), [400, 'INVALID'])
+  t.deepEqual(outcome(await finish({name: 'other.csv'})), [400, 'INVALID'])
+  const {source} = await ok(finish({reader: {strictQuotes: false}}), 201)
+  t.is(source.reader.strictQuotes, false)
+  t.deepEqual((await ok(finish({reader: {delimiter: ';'}}), 201)).source, source, 'once finished it is what it is')
+  t.is((await read()).source, source.id)
+  t.is((await stored(path)).length, 2)
+})
+
+test('a file that is refused at its beginning is not read to its end', async t => {
+  const {path, upload, sendRest} = await begin({bytes: Buffer.concat([Buffer.from('a,b\n1,"2"x\n'), large])})
+  await sendRest()
+  const opened: Readable[] = []
+  const storage = {
+    ...here.tools.storage,
+    async read(key: string) {
+      const part = await here.tools.storage.read(key)
+      opened.push(part)
+      return part
+    },
+  }
+  const place = {org: org.org, importId: path.split('/').at(-1)!, uploadId: upload.id}
+  const finishing = finishUpload({...here.tools, storage}, place, {reader: {strictQuotes: true}})
+  await t.throwsAsync(finishing, {message: /quote/i})
+  const [part] = opened as [ReadStream]
+  if (!part.closed) await once(part, 'close')
+  t.true(part.bytesRead < MiB, `${part.bytesRead} bytes`)
+  t.is(opened.length, 1)
 })
 
 test('what its end would refuse is refused when it is begun', async t => {

@@ -106,7 +106,7 @@ const mapColumns = async (page: Page) => {
   await person.proposeInto(page, 'Contacts')
   await page.locator('.columns-open li').nth(8).waitFor()
   await settled(page)
-  await picture(page, 'mapping', {height: 1000})
+  await picture(page, 'mapping', {height: 900})
   await person.acceptSure(page)
   await takeTheRest(page)
   const country = await person.openField(page, 'Mailing Country')
@@ -146,7 +146,7 @@ const checkAndTry = async (page: Page) => {
   const city = rows.first().locator('.plan-changes div').filter({hasText: 'Mailing City'})
   assert.deepEqual([await city.locator('del').innerText(), await city.locator('ins').innerText()], ['Madrid', people[0]!.city])
   await settled(page)
-  await picture(page, 'try', {height: 1000, from: page.getByRole('heading', {name: 'What a run would do'})})
+  await picture(page, 'try', {height: 940, from: page.locator('.sheet').first()})
   assert.equal(here.world.crm.count('example', 'Contacts'), 3, 'a dry run writes nothing')
 }
 
@@ -163,7 +163,7 @@ const runSlowly = async (page: Page) => {
   await live.getByText(/^80\d of 1,200 rows · 67% · [\d.]+ rows\/s · about \d+ s left$/).waitFor()
   await live.locator('.chart-frame canvas').waitFor()
   await live.getByRole('row', {name: /^Created/}).waitFor()
-  await picture(page, 'run')
+  await picture(page, 'run', {height: 600})
   crm.faults.clear()
   crm.release()
   await person.runEnded(page, /^Done: no row failed$/)

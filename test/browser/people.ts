@@ -51,8 +51,8 @@ export const peopleOf = (count: number): Person[] =>
     return {
       ...{first, last, company, city, country, title: titles[n % titles.length]!},
       email: `${plain(first)[0]}.${plain(last)}@${plain(company.split(' ')[0]!)}.example`,
-      phone: `+${30 + (n % 19)} ${200 + ((n * 37) % 700)} ${two(n % 100)} ${two((n * 7) % 100)} ${two((n * 13) % 100)}`,
-      birthday: `${two(1 + ((n * 5) % 12))}/${two(1 + ((n * 7) % 12))}/${1960 + (n % 40)}`,
+      phone: `+${31 + (n % 18)} ${214 + ((n * 37) % 700)} ${two((n * 31 + 46) % 100)} ${two((n * 7 + 18) % 100)} ${two((n * 13 + 72) % 100)}`,
+      birthday: `${two(1 + ((n * 5 + 3) % 12))}/${two(1 + ((n * 7 + 8) % 12))}/${1962 + ((n * 11 + 19) % 40)}`,
     }
   })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import {readFileSync} from 'node:fs'
 import {join} from 'node:path'
-import {after, afterEach, before, type TestContext} from 'node:test'
+import {after, afterEach, before} from 'node:test'
 import {type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Locator, type Page} from 'playwright-core'
 import {type Deployment, openDeployment} from '../deployment.ts'
 import {findChromium} from '../stack/chromium.ts'
-import {picturesDirectory} from '../stack/pictures.ts'
+import {pathOfPicture} from '../stack/pictures.ts'
 import {freePort} from '../stack/port.ts'
 import {root} from '../stack/stack.ts'
 
@@ -20,8 +20,8 @@ export type Stage = {
 /** `asked`: every address that was asked for, those of pop-ups too. */
 export type Visitor = {context: BrowserContext; page: Page; complaints: string[]; asked: string[]}
 
-/** A whole deployment and a browser for one file of tests, ended after its last. */
-export const stage = (label: string): Stage => {
+/** A whole deployment and a browser for one file of tests, ended after its last; `prepare` is done once before the first. */
+export const stage = (label: string, prepare: (world: Deployment) => Promise<void> = async () => {}): Stage => {
   const ends: (() => Promise<unknown>)[] = []
   let browser: Browser
   const opened = {} as Stage
@@ -31,6 +31,7 @@ export const stage = (label: string): Stage => {
     opened.world = await openDeployment(label, {workers, environment}, end => ends.push(end))
     browser = await chromium.launch({executablePath: findChromium() ?? 'chromium', args: ['--no-sandbox']})
     ends.push(() => browser.close())
+    await prepare(opened.world)
   })
   after(async () => {
     const ended = []
@@ -39,7 +40,8 @@ export const stage = (label: string): Stage => {
   })
   afterEach(async given => {
     for (const context of browser.contexts()) {
-      for (const page of context.pages()) if (!(given as TestContext).passed) await picture(page, `failed-${label.replaceAll(' ', '-')}`)
+      for (const page of context.pages())
+        if (!(given as unknown as {passed: boolean}).passed) await picture(page, `failed-${label.replaceAll(' ', '-')}`)
       await context.close()
     }
   })
@@ -93,8 +95,10 @@ export const allow = async (popUp: Page, user = 'ana@example.org'): Promise<void
   await popUp.getByRole('button', {name: 'Allow'}).click()
 }
 
-/** Everything the page asked for is there. */
-export const settled = (page: Page): Promise<void> => page.locator('.loading').first().waitFor({state: 'detached'})
+/** Everything the page asked for is there, and nothing of it is being asked for anew. */
+export const settled = async (page: Page): Promise<void> => {
+  for (const busy of ['.loading', 'main [aria-busy="true"]']) await page.locator(busy).first().waitFor({state: 'detached'})
+}
 
 /** What axe finds that is serious or worse. The page's own policy keeps scripts out, so it is run past it. */
 export const assertAccessible = async (page: Page, where: string): Promise<void> => {
@@ -130,7 +134,7 @@ export const picture = async (page: Page, name: string, {height, from}: Shot = {
       for (const one of found) (one as any).style.visibility = value
     }, visibility)
   await show('hidden')
-  await page.screenshot({path: join(picturesDirectory(), `${name}.png`), animations: 'disabled'})
+  await page.screenshot({path: pathOfPicture(name), animations: 'disabled'})
   await show('')
   if (height) await page.setViewportSize(size)
 }

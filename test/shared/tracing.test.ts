@@ -102,6 +102,27 @@ test.serial('a step that throws is told by the name of its error, and its messag
   t.false(JSON.stringify(collector.spans).includes('Ana'))
 })
 
+test.serial('a caller does not decide that all requests are traced, and what one caused is traced as it is', async t => {
+  const collector = await startCollector()
+  t.teardown(collector.stop)
+  const asked = (flags: string) => ({parent: `00-${'0'.repeat(31)}1-b7ad6b7169203331-${flags}`})
+  const ask = (flags: string) => traced('GET', {kind: 'server', ...asked(flags)}, () => traceparent()!.slice(-2))
+  const none = await openTracing({...settingsOf(collector.url), OTEL_TRACES_SAMPLER_ARG: 0}, tools)
+  t.is(ask('01'), '00')
+  t.is(
+    traced('job', {kind: 'consumer', ...asked('01')}, () => traceparent()!.slice(-2)),
+    '01',
+  )
+  await none.close()
+  const all = await openTracing(settingsOf(collector.url), tools)
+  t.deepEqual([ask('01'), ask('00')], ['01', '00'])
+  await all.close()
+  t.deepEqual(
+    collector.spans.map(({name}) => name),
+    ['job', 'GET'],
+  )
+})
+
 test.serial('a collector that is away costs nobody anything', async t => {
   const collector = await startCollector()
   await collector.stop()

@@ -9,8 +9,10 @@ export const EXIT = {
   unreachable: 6,
   refused: 7,
   different: 8,
+  hungUp: 129,
   interrupted: 130,
   pipeClosed: 141,
+  terminated: 143,
 } as const
 
 export const exitCodes: [number, string][] = [
@@ -29,6 +31,8 @@ export const exitCodes: [number, string][] = [
   [EXIT.unreachable, 'The server cannot be reached, did not answer in time, or says that it cannot serve just now: try again later'],
   [EXIT.refused, 'The server refused, and said why; its code is shown'],
   [EXIT.different, 'What is here and what is there differ: config diff, and a config pull or push that would lose changes'],
+  [EXIT.hungUp, 'The terminal was closed (SIGHUP). A run that was watched goes on'],
   [EXIT.interrupted, 'Interrupted by Ctrl-C. A run that was watched goes on'],
   [EXIT.pipeClosed, 'Whoever read the output closed it, as head does'],
+  [EXIT.terminated, 'Ended from outside, as a CI does that stops a job (SIGTERM). A run that was watched goes on'],
 ]

@@ -16,6 +16,8 @@ export type Asked = {
   connection?: string
   name?: string
   dryRun?: boolean
+  declaredRows?: number
+  rows?: {from?: number; to?: number}
   fresh?: boolean
   resume?: boolean
   /** Tells of each file in the stream of events. */
@@ -30,7 +32,8 @@ type Plan = {files: LocalFile[]; flows: Json[] | null; slots: boolean; body: {na
 /** Makes an import of the files, or goes on with one that was interrupted, until it is ready to run. */
 export const prepareImport = async (cli: Cli, session: Session, asked: Asked): Promise<Prepared> => {
   const plan = await planImport(session, asked)
-  const how = {...plan.body, flows: plan.flows, dryRun: asked.dryRun ?? false}
+  const {dryRun = false, declaredRows, rows} = asked
+  const how = {...plan.body, flows: plan.flows, dryRun, declaredRows, rows}
   const kept = await openKept(cli.settings, {server: session.server, org: session.org, how, files: plan.files}, cli.out.warn)
   const before = asked.fresh ? null : await findBefore(session, await kept.read())
   if (asked.resume && !before)
@@ -49,12 +52,18 @@ export const prepareImport = async (cli: Cli, session: Session, asked: Asked): P
   try {
     const sources = await sendFiles(cli, session, {plan, known, streams: Boolean(asked.streams), keep})
     await assignFiles(session, known.import, plan, sources)
+    assertGoingOn(cli.interrupt())
     return {importId: known.import, sources, run: null, forget: kept.forget}
   } catch (error) {
     // The same again would be refused again, also when what it is held against has been put right.
     if (error instanceof ApiError && [400, 410, 413, 422].includes(error.status)) await kept.forget()
     throw error
   }
+}
+
+/** Whoever pressed Ctrl-C before the run begins wants none. */
+const assertGoingOn = ({aborted, reason}: AbortSignal) => {
+  if (aborted) throw interrupted(reason, 'Interrupted before the run began', 'The files are sent: the same command begins it')
 }
 
 /** What can be seen to be wrong on this side is said before anything is sent. */
@@ -156,6 +165,7 @@ const sendOne = async ({out, interrupt}: Cli, session: Session, one: One): Promi
   } catch (error) {
     if (error instanceof Interrupted || signal.aborted)
       throw interrupted(
+        signal.reason,
         'Interrupted while the file was sent',
         'What was sent is kept for a day: the same command goes on where it broke off',
       )

@@ -41,6 +41,7 @@ export const followRun = async (cli: Cli, session: Session, run: Json, failOn: F
   } catch (error) {
     if (!(error instanceof Interrupted) && !signal.aborted) throw error
     throw interrupted(
+      signal.reason,
       `You no longer watch ${run.id}, which goes on`,
       `Come back with: lading watch ${run.id}   Stop it with: lading cancel ${run.id}`,
       {run: run.id},

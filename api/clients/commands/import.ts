@@ -6,7 +6,7 @@ import {type Following, followRun, isWatched, startRun} from '../cli/run-start.t
 import type {Cli} from '../cli/session.ts'
 import {clean, plural} from '../cli/words.ts'
 
-type Options = Omit<Asked, 'files'> & Following & {run: boolean; declaredRows?: number; rows?: {from?: number; to?: number}}
+type Options = Omit<Asked, 'files'> & Following & {run: boolean}
 
 export default (cli: Cli, program: Command) => {
   const command = program

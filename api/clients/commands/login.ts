@@ -101,7 +101,7 @@ const askBrowser = async (cli: Cli, server: string, {browser, dc}: {browser: boo
   try {
     return await listener.token
   } catch (error) {
-    if (error instanceof Interrupted) throw interrupted('Nobody signed in', 'Start again with: lading login')
+    if (error instanceof Interrupted) throw interrupted(error, 'Nobody signed in', 'Start again with: lading login')
     throw new Failure(`Nobody signed in within ${waitMinutes} minutes`, {
       exit: EXIT.signedOut,
       code: 'NOT_SIGNED_IN',

@@ -63,7 +63,7 @@ const logs = async (cli: Cli, given: string, {follow, failed}: Logs) => {
       if (!failed || wentWrong.includes(entry.outcome)) await say(cli, entry)
   } catch (error) {
     if (!signal?.aborted) throw error
-    throw interrupted(`You no longer follow ${run.id}`, `Come back with: lading logs ${run.id} --follow`)
+    throw interrupted(signal.reason, `You no longer follow ${run.id}`, `Come back with: lading logs ${run.id} --follow`)
   }
 }
 

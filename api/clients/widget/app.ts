@@ -7,7 +7,8 @@ import {NoOrg, SignIn} from './sign-in.ts'
 import {useLoad} from './state/load.ts'
 import {place} from './state/place.ts'
 import {me, readMe, signOut} from './state/session.ts'
-import {Notice, Problem, Toasts} from './ui/notice.ts'
+import {Problem, Toasts} from './ui/notice.ts'
+import {Page} from './ui/page.ts'
 
 /** Who is here decides what is shown: the sign-in, what to do without an org, or the page of this address. */
 export const App = () => {
@@ -33,12 +34,13 @@ export const App = () => {
 const Here = () => {
   const {path} = place.value
   const found = findPage(path)
-  const {data, error, again} = useLoad<{pattern: string; Shown: ComponentType<PageProps>} | null>(
+  const {data, error} = useLoad<{pattern: string; Shown: ComponentType<PageProps>} | null>(
     async () => found && {pattern: found.pattern, Shown: await found.load()},
     [found?.pattern],
   )
-  if (error) return html`<${Problem} error=${error} again=${again} title="This page could not be loaded" />`
-  if (!found) return html`<${Notice} kind="warning" title="There is no such page"><a href="#/">Go to the imports</a><//>`
+  // A browser does not ask again for a script it could not read; and after a new version is installed the page itself is an older one.
+  if (error) return html`<${Problem} error=${error} again=${() => location.reload()} title="This page could not be loaded" />`
+  if (!found) return html`<${Page} title="There is no such page"><p><a href="#/">Go to the imports</a></p><//>`
   // What was loaded last is the page that was left, until this one is there.
   if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">Loading …</p>`
   return html`<${data.Shown} key=${found.pattern} params=${found.params} />`

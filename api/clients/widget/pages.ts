@@ -45,11 +45,14 @@ export const findPage = (path: string[]): {pattern: string; params: Params; load
   return null
 }
 
+/** What stands in an address goes into those of the API: ids and API names, and nothing that would lead elsewhere there. */
+const names = /^[\w$-]+$/
+
 const match = (parts: string[], path: string[]): Params | null => {
   if (parts.length !== path.length) return null
   const params: Params = {}
   for (const [index, part] of parts.entries()) {
-    if (part.startsWith(':')) params[part.slice(1)] = path[index]!
+    if (part.startsWith(':') && names.test(path[index]!)) params[part.slice(1)] = path[index]!
     else if (part !== path[index]) return null
   }
   return params

@@ -1,9 +1,10 @@
 import {html, type Markup} from './html.ts'
 import {place, to} from './state/place.ts'
-import {isAtLeast, me, signOut} from './state/session.ts'
+import {me, signOut} from './state/session.ts'
 import {applyTheme, type Theme, theme} from './state/theme.ts'
 import {Button} from './ui/button.ts'
 import {Select} from './ui/field.ts'
+import {useLostFocus} from './ui/lost-focus.ts'
 import {Notice} from './ui/notice.ts'
 import {Tabs} from './ui/tabs.ts'
 
@@ -16,7 +17,9 @@ const sections = [
 ]
 
 /** What stands around every page: where one may go, who is signed in, and how it looks. */
-export const Shell = ({children}: {children?: Markup}) => html`
+export const Shell = ({children}: {children?: Markup}) => {
+  useLostFocus()
+  return html`
   <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
   <header class="top">
     <a class="brand" href="#/imports">Lading</a>
@@ -28,6 +31,7 @@ export const Shell = ({children}: {children?: Markup}) => html`
     ${children}
   </main>
 `
+}
 
 const skip = (event: Event) => {
   event.preventDefault()
@@ -46,7 +50,7 @@ const Account = () => html`
         options=${[{value: 'system', label: 'As the system'}, {value: 'light', label: 'Light'}, {value: 'dark', label: 'Dark'}]}
       />
       <p><a href="/reference">API reference</a></p>
-      ${isAtLeast('admin') && html`<p><a href=${to('settings', 'members')}>Members</a></p>`}
+      <p><a href=${to('settings', 'members')}>Members</a></p>
       <${Button} onClick=${() => signOut()}>Sign out<//>
     </div>
   </details>

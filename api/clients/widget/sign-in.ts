@@ -1,4 +1,4 @@
-import {useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
 import type {Json} from '../http.ts'
 import {html} from './html.ts'
 import {useDoing, useLoad} from './state/load.ts'
@@ -35,6 +35,12 @@ export const usualDataCentre = (): string => {
 }
 
 export const SignIn = () => {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = 'Sign in · Lading'
+    // The page that had the focus is gone, not by the person's own doing.
+    if (ended.value) heading.current?.focus()
+  }, [])
   const [dc, setDc] = useState(usualDataCentre())
   const doing = useDoing(async () => {
     localStorage.setItem(key, dc)
@@ -42,7 +48,7 @@ export const SignIn = () => {
   })
   return html`
     <main class="alone">
-      <h1>Lading</h1>
+      <h1 ref=${heading} tabindex="-1">Lading</h1>
       <p class="lead">Carries rows from files into your CRM, and can say of each what became of it.</p>
       ${ended.value && html`<${Notice} kind="warning" title="Sign in again">${ended.value}. What you were doing is kept.<//>`}
       <form

@@ -37,7 +37,7 @@ ${showExample(placed, server)}
 </section>`
 }
 
-const PLACES: Record<string, string> = {path: 'in the path', query: 'in the query', header: 'header'}
+const PLACES: Record<string, string> = {path: '· in the path', query: '· in the query', header: '· in a header'}
 
 const showParameters = (parameters: Parameter[]): string => {
   if (parameters.length === 0) return ''

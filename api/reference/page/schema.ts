@@ -53,8 +53,15 @@ const childrenOf = (schema: Schema): string => {
   const several = (schema.anyOf ?? schema.oneOf ?? schema.allOf ?? []).filter(({type}) => type !== 'null')
   const [only] = several
   if (several.length === 1 && only) return childrenOf(only)
-  const parts = several.map((one, at) => [one, at + 1] as const).filter(([one]) => childrenOf(one))
-  return parts.length ? `<ul class="tree">${parts.map(([one, at]) => rowOf(`<i>form ${at}</i>`, one, false)).join('')}</ul>` : ''
+  if (!several.some(childrenOf)) return ''
+  const parts = several.filter(one => childrenOf(one) || namedIn(one).length)
+  return `<ul class="tree">${parts.map((one, at) => rowOf(formOf(one, at + 1), one, false)).join('')}</ul>`
+}
+
+/** One of several forms by what tells it from the others, where something does. */
+const formOf = ({properties = {}}: Schema, at: number): string => {
+  const [name, telling] = Object.entries(properties).find(([, one]) => one.const !== undefined) ?? []
+  return name && telling ? `<i>where</i> <code>${inText(name)}</code> <i>is</i> ${code(telling.const)}` : `<i>form ${at}</i>`
 }
 
 /** What has a name of its own is opened by the script, from where it is shown; without one there is the link. */

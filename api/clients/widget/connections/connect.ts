@@ -18,8 +18,7 @@ export const Connect = ({isFirst, again}: ConnectProps) => {
   const doing = useDoing(async () => {
     const id = await askForConnection(me.value!.org!.id, {dc, name})
     say(`${name} is connected; its modules and fields are being read`)
-    await startDiscovery(id)
-    again(id)
+    await startDiscovery(id).finally(() => again(id))
   })
   const submit = (event: Event) => {
     event.preventDefault()

@@ -50,7 +50,7 @@ const CreditFacts = ({id}: {id: string}) => {
     <dd>
       ${credits && (credits.remaining === null ? 'not told yet' : `${count(credits.remaining)} left of ${credits.allowanceAtLeast ? 'at least ' : ''}${count(credits.allowance)}, told ${at(credits.remainingAt)}`)}
       ${credits?.spent && html` <${Pill} tone="bad">used up for today<//>`}
-      <${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>Ask the CRM<//>
+      ${may('operator') && html`<${Button} kind="quiet" isBusy=${check.isBusy} onClick=${() => check.run()}>Ask the CRM<//>`}
       <${Problem} error=${loaded.error ?? check.error} />
     </dd>
   `
@@ -85,7 +85,6 @@ const Writing = ({connection: {id, writesPaused}, again}: SheetProps) => {
       label="Pause writing"
       hint="Nothing is written through this connection until it is lifted; runs under way wait"
       checked=${writesPaused}
-      disabled=${change.isBusy}
       onChange=${(paused: boolean) => change.run(paused)}
     />
     <${Problem} error=${change.error} />

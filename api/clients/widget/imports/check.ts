@@ -3,7 +3,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {at, count, plural} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
@@ -34,7 +34,7 @@ const CheckOf = ({known}: {known: Known}) => {
     ${ended?.checks.stale && !isBusy && html`<${Notice} kind="warning" title="Out of date">Files, mappings or the CRM’s fields have changed since this check: check again.<//>`}
     <div class="row check-head">
       <p class="grow" role="status">${ended ? sayResult(known) : isBusy ? '' : 'Not checked yet.'}</p>
-      ${found.state !== 'expired' && html`<${Button} kind=${ended && !ended.checks.stale ? 'plain' : 'main'} isBusy=${isBusy} onClick=${() => start.run()}>${ended ? 'Check again' : 'Check every row'}<//>`}
+      ${found.state !== 'expired' && may('operator') && html`<${Button} kind=${ended && !ended.checks.stale ? 'plain' : 'main'} isBusy=${isBusy} onClick=${() => start.run()}>${ended ? 'Check again' : 'Check every row'}<//>`}
     </div>
     ${ended && html`<${Problems} key=${ended.checks.endedAt} found=${found} first=${ended} />`}
     ${ended && !ended.checks.stale && html`<${NextStep} id=${found.id} step="try">Go on to try<//>`}

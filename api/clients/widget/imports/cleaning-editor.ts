@@ -10,7 +10,6 @@ import {Pill} from '../ui/pill.ts'
 import {kindOf, makeStep, moved, newDraft, type StepDraft, sayStep, stepKinds} from './cleaning.ts'
 import {StepFields} from './cleaning-fields.ts'
 import type {CleaningStep, Source} from './import.ts'
-import {useLostFocus} from './lost-focus.ts'
 
 type Props = {importId: string; source: Source; again: () => Promise<void>}
 
@@ -22,7 +21,6 @@ export const CleaningEditor = ({importId, source, again}: Props) => {
     say(said)
   })
   const steps = source.cleaning
-  useLostFocus(steps.length)
   const {list, keep} = useMovedFocus(JSON.stringify(steps))
   const move = async (at: number, by: 1 | -1) => {
     keep(at + by, by)

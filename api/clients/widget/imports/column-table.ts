@@ -1,5 +1,6 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
+import {may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
 import {count, percent, plural} from '../ui/format.ts'
@@ -78,7 +79,7 @@ const Name = ({column, source, decide}: {column: SourceColumn; source: Source; d
   return html`
     <span class="column-name">
       ${column.name}
-      ${choice && html`<span class="decided">${sayChoice(choice)} <${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Decide again: ${column.name}`}>Decide again<//></span>`}
+      ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Decide again: ${column.name}`}>Decide again<//>`}</span>`}
       ${told.map(({message, fix}) => html`<span class="decided wrong">${message}. ${fix}.</span>`)}
     </span>
   `

@@ -3,7 +3,7 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {useDoing} from '../state/load.ts'
 import {place, to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {count, plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Tabs} from '../ui/tabs.ts'
@@ -53,12 +53,12 @@ const OneFile = ({importId, source, again}: OneProps) => {
   })
   const wide = source.problems.filter(({column}) => column === null)
   return html`
-    <${Questions} source=${source} isBusy=${decide.isBusy} decide=${decide.run} />
+    ${may('operator') && html`<${Questions} source=${source} isBusy=${decide.isBusy} decide=${decide.run} />`}
     <${Problem} error=${decide.error} />
     <h2 ref=${heading} tabindex="-1">${plural(source.columns.length, 'column')} <span class="quiet">of ${source.label}, ${plural(source.rows, 'row')}</span></h2>
     ${wide.map(({message, fix}) => html`<p class="wrong">${message}. ${fix}.</p>`)}
     <${ColumnTable} source=${source} decide=${decide.run} />
-    <div class="gap-above"><${CleaningEditor} importId=${importId} source=${source} again=${again} /></div>
+    ${may('operator') && html`<div class="gap-above"><${CleaningEditor} importId=${importId} source=${source} again=${again} /></div>`}
     <h2>Rows</h2>
     <${RowsPreview} importId=${importId} source=${source} />
   `

@@ -3,7 +3,7 @@ import {useState} from 'preact/hooks'
 import {ApiError} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing} from '../state/load.ts'
-import {client} from '../state/session.ts'
+import {client, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {TextArea, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
@@ -36,7 +36,7 @@ export const ExpressionField = ({label, hint, error, value, onInput, sample, sou
     <div class="expression">
       <${TextArea} label=${label} hint=${hint ?? usualHint(source)} error=${error} value=${value} onInput=${onInput} maxlength="10000" />
       ${value.trim() && html`<${Preview} trying=${trying} />`}
-      ${target && !hasNoModel.value && html`<${InWords} target=${target} sample=${sample} source=${source ?? null} onAnswer=${onInput} />`}
+      ${target && !hasNoModel.value && may('operator') && html`<${InWords} target=${target} sample=${sample} source=${source ?? null} onAnswer=${onInput} />`}
     </div>
   `
 }

@@ -1,11 +1,11 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
+import {may} from '../state/session.ts'
 import {Notice, say} from '../ui/notice.ts'
 import {DropZone} from './drop-zone.ts'
 import {ImportFrame, NextStep} from './frame.ts'
 import type {Known} from './known.ts'
-import {useLostFocus} from './lost-focus.ts'
 import {addFile} from './sending.ts'
 import {Sendings} from './sendings.ts'
 import {Slots} from './slots.ts'
@@ -23,7 +23,6 @@ export const Files = ({params: {id}}: PageProps) => html`
 
 const FilesOf = ({known}: {known: Known}) => {
   const {import: found, again} = known
-  useLostFocus(found.sources.length)
   const [unfit, setUnfit] = useState<{name: string; issues: Issue[]} | null>(null)
   const onTaken = ({source, filled}: Taken) => {
     setUnfit(filled && filled.issues.length > 0 ? {name: source.name, issues: filled.issues} : null)
@@ -34,7 +33,7 @@ const FilesOf = ({known}: {known: Known}) => {
   const sendAll = (files: File[]) => {
     for (const file of files) send(file)
   }
-  const isOpen = found.state !== 'running' && found.state !== 'expired'
+  const isOpen = found.state !== 'running' && found.state !== 'expired' && may('operator')
   return html`
     <div class="stack">
       ${found.state === 'running' && html`<${Notice}>A run is reading these files. They can be changed when it has ended.<//>`}
@@ -48,7 +47,7 @@ const FilesOf = ({known}: {known: Known}) => {
       `
       }
       ${unfit && html`<${Notice} kind="warning" title=${`${unfit.name} does not fit the template yet`}><ul>${unfit.issues.slice(0, 20).map(({message}) => html`<li>${message}</li>`)}</ul><//>`}
-      <${Sendings} importId=${found.id} onTaken=${onTaken} />
+      ${may('operator') && html`<${Sendings} importId=${found.id} onTaken=${onTaken} />`}
       ${found.slots.length > 0 && isOpen && html`<${Slots} found=${found} again=${again} onFile=${send} />`}
       ${found.sources.map(source => html`<${SourceCard} key=${source.id} found=${found} source=${source} again=${again} />`)}
       ${found.sources.length > 0 && html`<${NextStep} id=${found.id} step="columns" />`}

@@ -10,9 +10,12 @@ type Held = {id: string; standing: Standing | null; error: unknown}
 
 const held = signal<Held>({id: '', standing: null, error: null})
 let reading: AbortController | null = null
+/** The import whose pages are looked at. Something that ends when they were left is not to take the place of another. */
+let shown: string | null = null
 
 /** Reads the import with its last check and its runs; answers when it is read. What is known stays until then. */
 const read = async (id: string): Promise<void> => {
+  if (id !== shown) return
   reading?.abort()
   const mine = new AbortController()
   reading = mine
@@ -36,8 +39,12 @@ const read = async (id: string): Promise<void> => {
 export const useImport = (id: string): {known: Known | null; error: unknown; again(): Promise<void>} => {
   const again = () => read(id)
   useEffect(() => {
+    shown = id
     again()
-    return () => reading?.abort()
+    return () => {
+      shown = null
+      reading?.abort()
+    }
   }, [id])
   const {standing, error} = held.value.id === id ? held.value : {standing: null, error: null}
   return {known: standing && {...standing, again}, error, again}

@@ -6,7 +6,7 @@ import type {Run} from '../runs/run.ts'
 import {addressOf, sayCounts} from '../runs/run-list.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {at} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
@@ -14,7 +14,6 @@ import {Page, Shown} from '../ui/page.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
 import {type Column, Table} from '../ui/table.ts'
 import type {Imported} from './import.ts'
-import {useLostFocus} from './lost-focus.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
 type Listed = Omit<Imported, 'sources' | 'slots'>
@@ -49,10 +48,9 @@ export const Imports = () => {
     setOlder(null)
     first.again()
   }
-  useLostFocus(first.data?.imports.length ?? 0)
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
-    <${Page} title="Imports" lead="Each carries the rows of one or more files into your CRM." actions=${html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
+    <${Page} title="Imports" lead="Each carries the rows of one or more files into your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
       <${Shown} of=${first}>
         ${({imports}: PageOf) => html`<${Table} caption="Imports, newest first" columns=${columns} rows=${[...imports, ...(older?.imports ?? [])]} keyOf=${({id}: Listed) => id} empty=${html`<${Empty} />`} />`}
       <//>
@@ -68,7 +66,7 @@ export const Imports = () => {
 const Empty = () => html`
   <p><strong>Nothing was imported yet</strong></p>
   <p>Send a file, see what is in it, say where each column goes, try it without writing, then run it. Every row’s outcome is told.</p>
-  <p><a class="button main" href=${to('imports', 'new')}>Make the first import</a></p>
+  ${may('operator') && html`<p><a class="button main" href=${to('imports', 'new')}>Make the first import</a></p>`}
 `
 
 const states: Record<Listed['state'], {word: string; tone: Tone}> = {
@@ -88,7 +86,9 @@ const columnsFor = (beside: Beside | undefined, ask: (what: 'rename' | 'delete',
   {
     head: '',
     label: 'Actions',
-    cell: found => html`
+    cell: found =>
+      may('operator') &&
+      html`
       <span class="actions row-actions">
         <${Button} onClick=${() => ask('rename', found)} label=${`Rename ${found.name}`}>Rename<//>
         ${found.state !== 'running' && html`<${Button} onClick=${() => ask('delete', found)} label=${`Delete ${found.name}`}>Delete<//>`}

@@ -34,6 +34,12 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   const {flows, base} = kept ?? {flows: found.flows, base: saved}
   const isChanged = JSON.stringify(flows) !== saved
   const save = useDoing(async () => {
+    const {import: now} = await client.get(inOrg(`/imports/${found.id}`))
+    // Somebody else, or this person in another window, has saved other flows since these were read: that is told before it is replaced.
+    if (JSON.stringify(now.flows) !== saved) {
+      await again()
+      return say('Not saved: the import was changed meanwhile')
+    }
     const refused = await putFlows(found.id, flows)
     setIssues(refused)
     if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)

@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {go, place, to} from '../state/place.ts'
+import {may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
@@ -11,7 +12,6 @@ import {issuesAt, type Module} from './flows.ts'
 import {ImportFrame} from './frame.ts'
 import type {Flow} from './import.ts'
 import type {Known} from './known.ts'
-import {useLostFocus} from './lost-focus.ts'
 import {type Draft, useDraft} from './mapping-draft.ts'
 import {type FieldsOf, useFields, useModules} from './module-data.ts'
 import {SaveBar} from './save-bar.ts'
@@ -26,7 +26,6 @@ export const Mapping = ({params: {id}}: PageProps) => html`
 const MappingOf = ({known}: {known: Known}) => {
   const {import: found} = known
   const draft = useDraft(known)
-  useLostFocus(draft.flows.reduce((sum, {fields}) => sum + 1 + fields.length, 0))
   const modules = useModules(found.connectorId)
   const own = useFields(
     found.connectorId,
@@ -86,11 +85,11 @@ const Flows = ({known: {import: found}, draft, modules, allFields}: FlowsProps) 
   ]
   return html`
     ${flows.length > 0 && html`<${Tabs} label="Flows" tabs=${tabs} />`}
-    ${
+    <fieldset class="bare" disabled=${!may('operator')}>${
       isAdding
         ? html`<${AddFlow} found=${found} flows=${flows} modules=${modules} allFields=${allFields} add=${add} ...${flows.length > 0 ? {onCancel: () => go(address(flows[0]!.id))} : {}} />`
         : html`<${FlowEditor} key=${flows[at]!.id} found=${found} draft=${draft} at=${at} allFields=${allFields} />`
-    }
+    }</fieldset>
     ${flows.length > 0 && html`<${SaveBar} found=${found} draft=${draft} />`}
   `
 }

@@ -6,13 +6,13 @@ import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {go, place, to} from '../state/place.ts'
+import {go, goIfHere, place, to} from '../state/place.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import type {TemplateOutline} from '../templates/list.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
-import {Notice, Problem} from '../ui/notice.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Progress} from '../ui/progress.ts'
 
@@ -31,9 +31,11 @@ export const NewImport = () => {
     <${Page} title="New import" trail=${[{label: 'Imports', href: to('imports')}]} lead="Next you send files, see what is in them, and say where each column goes. Nothing is written before you start a run.">
       <${Shown} of=${loaded}>
         ${({connections, templates}: Ground) =>
-          connections.length === 0
-            ? html`<${NoConnection} again=${loaded.again} />`
-            : html`<${ImportForm} connections=${connections} templates=${templates} />`}
+          !may('operator')
+            ? html`<${Notice}>You can change nothing here, and so make no import.<//>`
+            : connections.length === 0
+              ? html`<${NoConnection} again=${loaded.again} />`
+              : html`<${ImportForm} connections=${connections} templates=${templates} />`}
       <//>
     <//>
   `
@@ -75,10 +77,12 @@ const ImportForm = ({connections, templates}: Ground) => {
   const template = templates.find(({id}) => id === templateId)
   const connectorId = draft.connectorId || template?.connectorId || connections[0]!.id
   const make = useDoing(async () => {
+    const goOn = goIfHere()
     const name = draft.name.trim() || (template ? '' : usualName())
     const {import: made} = await client.post(inOrg('/imports'), {connectorId, ...(name && {name}), ...(template && {templateId})})
     forget()
-    go(to('imports', made.id, 'files'), {replace: true})
+    say(`${made.name} is made`)
+    goOn(to('imports', made.id, 'files'), {replace: true})
   })
   const change = (changes: Partial<Kept>) => setDraft({...draft, templateId, ...changes})
   const chooseTemplate = (id: string) => {

@@ -23,11 +23,11 @@ export const SaveBar = ({found, draft}: {found: Imported; draft: Draft}) => {
   }, [isSaved])
   return html`
     <div class="save-bar">
-      <p role="status" class="grow">${issues.length > 0 ? `Not saved: ${issues.length} to mend` : isChanged ? 'Not saved yet; kept in this window' : isSaved ? 'Saved' : flows.length > 0 ? 'Save it to make the import ready' : ''}</p>
+      <p role="status" class="grow">${issues.length > 0 ? `Not saved: ${issues.length} to mend` : isChanged ? 'Not saved yet; kept in this window' : isSaved ? 'Saved' : flows.length > 0 && may('operator') ? 'Save it to make the import ready' : ''}</p>
       <div class="actions">
         ${isChanged && html`<${Button} onClick=${draft.forget}>Back to what is saved<//>`}
         ${isSaved && may('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
-        ${!isSaved && html`<${Button} kind="main" isBusy=${save.isBusy} disabled=${found.state === 'running' || flows.length === 0} onClick=${() => save.run()}>Save the mapping<//>`}
+        ${!isSaved && may('operator') && html`<${Button} kind="main" isBusy=${save.isBusy} disabled=${found.state === 'running' || flows.length === 0} onClick=${() => save.run()}>Save the mapping<//>`}
         ${isSaved && html`<a ref=${next} class="button main" href=${to('imports', found.id, 'check')}>Go on to check</a>`}
       </div>
       <${Problem} error=${save.error} title="The mapping is not saved" />

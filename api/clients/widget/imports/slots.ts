@@ -19,16 +19,16 @@ export const Slots = ({found, again, onFile}: Props) => {
     <section class="sheet" aria-label="Files the template expects">
       <h2>Files the template expects</h2>
       <ul class="plain slots">
-        ${found.slots.map(slot => html`<li key=${slot.slot}><${OneSlot} slot=${slot} found=${found} isBusy=${fill.isBusy} fill=${(id: string) => fill.run(slot.slot, id)} onFile=${(file: File) => onFile(file, slot.slot)} /></li>`)}
+        ${found.slots.map(slot => html`<li key=${slot.slot}><${OneSlot} slot=${slot} found=${found} fill=${(id: string) => fill.run(slot.slot, id)} onFile=${(file: File) => onFile(file, slot.slot)} /></li>`)}
       </ul>
       <${Problem} error=${fill.error} title="This file does not fit there" />
     </section>
   `
 }
 
-type OneProps = {slot: Slot; found: Imported; isBusy: boolean; fill: (source: string) => void; onFile: (file: File) => void}
+type OneProps = {slot: Slot; found: Imported; fill: (source: string) => void; onFile: (file: File) => void}
 
-const OneSlot = ({slot, found, isBusy, fill, onFile}: OneProps) => {
+const OneSlot = ({slot, found, fill, onFile}: OneProps) => {
   const choose = (files: FileList | null) => {
     const file = files?.[0]
     if (file) onFile(file)
@@ -45,7 +45,6 @@ const OneSlot = ({slot, found, isBusy, fill, onFile}: OneProps) => {
         <${Select}
           label=${`File for ${slot.label}`}
           isHidden=${true}
-          disabled=${isBusy}
           value=${slot.sourceId ?? ''}
           options=${[{value: '', label: 'Choose one that is here …', disabled: true}, ...found.sources.map(({id, label}) => ({value: id, label}))]}
           onChange=${fill}

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {bytes, plural} from '../ui/format.ts'
@@ -24,7 +24,7 @@ export const SourceCard = ({found, source, again}: Props) => {
       <div class="row">
         <h2 class="grow">${source.label}</h2>
         ${open > 0 && html`<a href=${to('imports', found.id, 'columns', {source: source.id})}><${Pill} tone="warning">${plural(open, 'question')}<//></a>`}
-        <${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>
+        ${may('operator') && html`<${Button} onClick=${() => setRemoving(true)} label=${`Remove ${source.label}`}>Remove<//>`}
       </div>
       <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
       ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'ragged row')}<//> <span class="quiet">with more or fewer cells than the header, the first is row ${source.ragged.firstRow}. Another delimiter may mend that.</span></p>`}
@@ -32,11 +32,11 @@ export const SourceCard = ({found, source, again}: Props) => {
         <summary>How it is read</summary>
         <div class="opened">
           <ul>${sayReasons(source.sniffed).map(reason => html`<li>${reason}</li>`)}</ul>
-          <${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />
+          ${may('operator') && html`<${ReaderForm} key=${JSON.stringify(source.reader)} importId=${found.id} source=${source} onRead=${again} />`}
         </div>
       </details>
       <${Preview} importId=${found.id} source=${source} />
-      <${OtherSheets} found=${found} source=${source} again=${again} />
+      ${may('operator') && html`<${OtherSheets} found=${found} source=${source} again=${again} />`}
       ${isRemoving && html`<${RemoveSource} found=${found} source=${source} again=${again} onClose=${() => setRemoving(false)} />`}
     </section>
   `

@@ -1,7 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html, type Markup} from '../html.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {at, count, duration, percent, plural} from '../ui/format.ts'
@@ -23,7 +23,8 @@ export const RunLine = ({run}: {run: Run}) => {
   const took = run.startedAt && run.endedAt ? Date.parse(run.endedAt) - Date.parse(run.startedAt) : null
   const facts = [
     range && `${range} of every file`,
-    run.startedAt ? `began ${at(run.startedAt)}` : 'not begun yet',
+    // When it began is not told by its events: one that is followed from its start has begun without a time.
+    run.startedAt ? `began ${at(run.startedAt)}` : run.state === 'authorised' || run.state === 'queued' ? 'not begun yet' : null,
     took !== null && `took ${sayTook(took)}`,
   ]
   return html`<p class="run-line"><strong>${kindOf(run)}</strong> <${Pill} tone=${tone}>${word}<//> <span class="quiet">${facts.filter(Boolean).join(' · ')}</span></p>`
@@ -91,7 +92,7 @@ const Cancel = ({importId, run}: {importId: string; run: Run}) => {
     expectFocus()
     say('The run is being cancelled')
   }
-  if (run.stop) return null
+  if (run.stop || !may('operator')) return null
   return html`
     <${Button} kind="danger" onClick=${() => setAsking(true)}>Cancel ${run.dryRun ? 'the dry run' : 'the run'}<//>
     ${

@@ -13,10 +13,11 @@ export const QuestionSheet = ({question, draft, onChoose}: QuestionProps) => {
   const name = useId()
   const option = (choice: Choice) => ({name, isChosen: isSame(chosen, choice), choose: () => onChoose(choice)})
   const fields = fieldsOf(candidates)
+  const verb = question.rows === 1 ? 'does' : 'do'
   return html`
     <fieldset class="run-question sheet">
       <legend>
-        ${kind === 'match' ? `Which record in ${module} do ${sayRows(question)} mean?` : `Which record in ${module} do ${sayRows(question)} link to${field ? ` by ${field}` : ''}?`}
+        ${kind === 'match' ? `Which record in ${module} ${verb} ${sayRows(question)} mean?` : `Which record in ${module} ${verb} ${sayRows(question)} link to${field ? ` by ${field}` : ''}?`}
       </legend>
       <p class="quiet">
         ${count(found)} records fit${candidates.length < found ? `; the CRM shows ${count(candidates.length)} of them here` : ''}.

@@ -5,8 +5,8 @@ import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {go, place, setQuery, to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {goIfHere, place, setQuery, to} from '../state/place.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {count, plural} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -51,21 +51,22 @@ const RunQuestions = ({id, run, known}: {id: string; run: Run; known: Known}) =>
     page.again()
   })
   const answer = (key: string, choice: Choice) => setDrafts(before => ({...before, [key]: choice}))
-  const started = (next: string) => go(to('imports', id, 'run', {run: next}))
+  const goOn = goIfHere()
+  const started = (next: string) => goOn(to('imports', id, 'run', {run: next}))
   const waiting = Object.keys(drafts).length
   return html`
     <${RunLine} run=${run} />
     <${Shown} of=${page}>
       ${({questions, rules, nextCursor}: QuestionPage) => html`
         ${questions.length === 0 && !cursor && html`<div class="empty"><p>This run asks nothing.</p><a class="button" href=${to('imports', id, 'results', {run: run.id})}>Go to its rows</a></div>`}
-        ${questions.length > 0 && html`<${Rules} questions=${questions} rules=${rules} isBusy=${saving.isBusy} onRule=${(rule: Rule) => saving.run([rule])} />`}
+        ${questions.length > 0 && may('operator') && html`<${Rules} questions=${questions} rules=${rules} onRule=${(rule: Rule) => saving.run([rule])} />`}
         ${questions.map(question => html`<${QuestionSheet} key=${question.key} question=${question} draft=${drafts[question.key]} onChoose=${(choice: Choice) => answer(question.key, choice)} />`)}
         <div class="run-pager">
           ${cursor && html`<${Button} onClick=${() => setQuery({cursor: undefined})}>First page<//>`}
           ${nextCursor !== null && html`<${Button} onClick=${() => setQuery({cursor: nextCursor})}>Next questions<//>`}
         </div>
         <${Problem} error=${saving.error} />
-        ${questions.length > 0 && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? 'Nothing to save' : `${plural(waiting, 'answer')} not saved yet`}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>Save ${waiting > 0 ? plural(waiting, 'answer') : 'answers'}<//></div>`}
+        ${questions.length > 0 && may('operator') && html`<div class="run-save"><span class="grow quiet" role="status">${waiting === 0 ? 'Nothing to save' : `${plural(waiting, 'answer')} not saved yet`}</span><${Button} kind="main" disabled=${waiting === 0} isBusy=${saving.isBusy} onClick=${() => saving.run()}>Save ${waiting > 0 ? plural(waiting, 'answer') : 'answers'}<//></div>`}
         ${hasSaved && waiting === 0 && html`<${Notice} kind="good" title="Saved">Nothing is written by that alone: a retry applies the answers to the ${count(questions.reduce((sum, {rows}) => sum + rows, 0))} rows that wait.<//>`}
       `}
     <//>

@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import type {Known} from '../imports/known.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {plural} from '../ui/format.ts'
@@ -27,7 +27,7 @@ export const Retry = ({importId, run, known, onStarted}: RetryProps) => {
       <h2 id="retry">Carry it on</h2>
       <p>${plural(left, 'row')} of this run ${left === 1 ? 'has' : 'have'} no record yet. A retry does those again, and no others:</p>
       <${WhatRetryDoes} run=${run} />
-      <${Button} kind="main" onClick=${() => setAsking(true)}>Retry ${plural(left, 'row')}<//>
+      ${may('operator') && html`<${Button} kind="main" onClick=${() => setAsking(true)}>Retry ${plural(left, 'row')}<//>`}
       ${isAsking && html`<${AskRetry} importId=${importId} run=${run} left=${left} onStarted=${onStarted} onClose=${() => setAsking(false)} />`}
     </section>
   `

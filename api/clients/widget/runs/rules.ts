@@ -3,10 +3,10 @@ import {Select} from '../ui/field.ts'
 import {plural} from '../ui/format.ts'
 import {askersOf, type Question, type Rule} from './answering.ts'
 
-type RulesProps = {questions: Question[]; rules: Rule[]; isBusy: boolean; onRule: (rule: Rule) => void}
+type RulesProps = {questions: Question[]; rules: Rule[]; onRule: (rule: Rule) => void}
 
 /** One answer for all alike: it holds for questions without an answer of their own, in this run and in later ones. */
-export const Rules = ({questions, rules, isBusy, onRule}: RulesProps) => html`
+export const Rules = ({questions, rules, onRule}: RulesProps) => html`
   <section class="sheet run-rules" aria-labelledby="rules">
     <h2 id="rules">All alike</h2>
     ${askersOf(questions).map(({flowId, kind, module, questions: asked}) => {
@@ -18,7 +18,6 @@ export const Rules = ({questions, rules, isBusy, onRule}: RulesProps) => html`
           label=${label}
           hint=${`${plural(asked, 'question')} on this page. An answer of its own goes before this.`}
           value=${rule?.choice ?? 'ask'}
-          disabled=${isBusy}
           options=${[
             {value: 'ask', label: 'Ask about each'},
             {value: 'first', label: 'Take the oldest record'},

@@ -2,7 +2,8 @@ import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
-import {go, place, to} from '../state/place.ts'
+import {goIfHere, place, to} from '../state/place.ts'
+import {may} from '../state/session.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {Before} from './before.ts'
 import {chooseRun} from './choose.ts'
@@ -27,9 +28,10 @@ export const RunPage = ({params: {id = ''}}: PageProps) => html`
 const RunBody = ({id, known}: {id: string; known: Known}) => {
   const isNew = place.value.query.get('new') !== null
   const runId = isNew ? null : chooseRun(known, {dryRun: false})
+  const goOn = goIfHere()
   const started = async (next: string) => {
     expectFocus()
-    go(to('imports', id, 'run', {run: next}))
+    goOn(to('imports', id, 'run', {run: next}))
     await known.again()
   }
   if (runId === null) return html`<${Before} id=${id} known=${known} onStarted=${started} />`
@@ -83,7 +85,7 @@ const Summary = ({id, run, known, onStarted}: SummaryProps) => {
       }
     </section>
     <${Retry} importId=${id} run=${run} known=${known} onStarted=${onStarted} />
-    ${known.import.state !== 'expired' && html`<p class="begin-anew"><a href=${to('imports', id, 'run', {new: 'yes'})}>Start another run over all rows</a></p>`}
+    ${known.import.state !== 'expired' && may('operator') && html`<p class="begin-anew"><a href=${to('imports', id, 'run', {new: 'yes'})}>Start another run over all rows</a></p>`}
   `
 }
 

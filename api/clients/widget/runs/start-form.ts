@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
@@ -43,6 +43,7 @@ export const StartForm = ({importId, sources, dryRun, target, isHindered = false
     if (dryRun) starting.run()
     else setAsking(true)
   }
+  if (!may('operator')) return null
   const label = dryRun ? `Try ${plural(planned, 'row')}` : `Write ${plural(planned, 'row')} to ${target}`
   return html`
     <form class="start-form" onSubmit=${submit} novalidate>

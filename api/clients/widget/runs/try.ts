@@ -2,7 +2,8 @@ import {html, type Markup} from '../html.ts'
 import {ImportFrame, NextStep} from '../imports/frame.ts'
 import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
-import {go, to} from '../state/place.ts'
+import {goIfHere, to} from '../state/place.ts'
+import {may} from '../state/session.ts'
 import {Notice, Problem} from '../ui/notice.ts'
 import {chooseRun, chooseSource, readByFlows} from './choose.ts'
 import {Download} from './downloads.ts'
@@ -26,9 +27,10 @@ export const Try = ({params: {id = ''}}: PageProps) => html`
 
 const TryBody = ({id, known}: {id: string; known: Known}) => {
   const runId = chooseRun(known, {dryRun: true})
+  const goOn = goIfHere()
   const started = async (next: string) => {
     expectFocus()
-    go(to('imports', id, 'try', {run: next}))
+    goOn(to('imports', id, 'try', {run: next}))
     await known.again()
   }
   const begin = html`<${Begin} id=${id} known=${known} isAgain=${runId !== null} onStarted=${started} />`
@@ -47,7 +49,7 @@ const OneTry = ({id, runId, known, begin}: {id: string; runId: string; known: Kn
 }
 
 const Begin = ({id, known, isAgain, onStarted}: {id: string; known: Known; isAgain: boolean; onStarted: (run: string) => void}) => {
-  if (known.import.state === 'expired') return null
+  if (known.import.state === 'expired' || !may('operator')) return null
   if (known.import.state === 'draft' || known.import.flows.length === 0) {
     const isWaiting = known.import.sources.length === 0
     return html`

@@ -1,18 +1,19 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg, isAtLeast, me, type Role} from '../state/session.ts'
+import {client, inOrg, isAtLeast, may, me, type Role} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
+import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 import {SettingsFrame} from './frame.ts'
 
 type Member = {id: string; personId: string; name: string; email: string; role: Role; createdAt: string}
-type Invitation = {id: string; email: string; role: Role; expiresAt: string}
+type Invitation = {id: string; email: string; role: Role; state: 'pending' | 'expired' | 'withdrawn' | 'used'; expiresAt: string}
 
 const duties: Record<Role, string> = {
   operator: 'Operator: imports and runs',
@@ -41,7 +42,7 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
     say(`${name} is ${role} now`)
     again()
   })
-  const mayChange = (member: Member) => isAtLeast('admin') && isAtLeast(member.role) && member.personId !== me.value?.user.id
+  const mayChange = (member: Member) => may('admin') && isAtLeast(member.role) && member.personId !== me.value?.user.id
   const columns = [
     {
       head: 'Name',
@@ -90,7 +91,10 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
 }
 
 const Invitations = () => {
-  const invitations = useLoad<Invitation[]>(async signal => (await client.get(inOrg('/invitations'), {}, signal)).invitations, [])
+  const invitations = useLoad<Invitation[]>(async signal => {
+    const {invitations: all} = await client.get(inOrg('/invitations'), {}, signal)
+    return (all as Invitation[]).filter(({state}) => state === 'pending' || state === 'expired')
+  }, [])
   const withdraw = useDoing(async (id: string) => {
     await client.delete(inOrg(`/invitations/${id}`))
     say('The invitation was withdrawn')
@@ -99,11 +103,16 @@ const Invitations = () => {
   const columns = [
     {head: 'E-mail', isName: true, cell: ({email}: Invitation) => email},
     {head: 'Role', cell: ({role}: Invitation) => role},
-    {head: 'Good until', cell: ({expiresAt}: Invitation) => onDay(expiresAt)},
+    {
+      head: 'Good until',
+      cell: ({expiresAt, state}: Invitation) =>
+        html`${onDay(expiresAt)} ${state === 'expired' && html`<${Pill} tone="warning">expired<//>`}`,
+    },
     {
       head: '',
       label: 'Actions',
       cell: ({id, email}: Invitation) =>
+        may('admin') &&
         html`<${Button} kind="quiet" onClick=${() => withdraw.run(id)}>Withdraw<span class="unseen"> the invitation of ${email}</span><//>`,
     },
   ]
@@ -113,7 +122,7 @@ const Invitations = () => {
     <${Shown} of=${invitations}>
       ${(list: Invitation[]) => list.length > 0 && html`<${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />`}
     <//>
-    <${Invite} again=${invitations.again} />
+    ${may('admin') && html`<${Invite} again=${invitations.again} />`}
   `
 }
 

@@ -64,7 +64,6 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
     say(`${module.label ?? module.apiName} is number ${from + by + 1} now`)
     again()
   })
-  const isBusy = change.isBusy || move.isBusy
   const mayChange = may('admin')
   const columns = [
     {
@@ -79,15 +78,14 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
     {
       head: 'Enabled',
       cell: (module: ConfiguredModule) =>
-        html`<${Check} label=${html`<span class="unseen">Imports may write ${module.label ?? module.apiName}</span>`} checked=${module.enabled} disabled=${!mayChange || isBusy} onChange=${(enabled: boolean) => change.run(module, enabled)} />`,
+        html`<${Check} label=${html`<span class="unseen">Imports may write ${module.label ?? module.apiName}</span>`} checked=${module.enabled} disabled=${!mayChange} onChange=${(enabled: boolean) => change.run(module, enabled)} />`,
     },
     {head: 'Found by', cell: ({match}: ConfiguredModule) => match?.by.join(' + ') ?? html`<span class="quiet">not said</span>`},
     ...(mayChange && ordered.length > 1
       ? [
           {
             head: 'Order',
-            cell: (module: ConfiguredModule) =>
-              module.key && html`<${Order} module=${module} of=${ordered} isBusy=${isBusy} move=${move.run} />`,
+            cell: (module: ConfiguredModule) => module.key && html`<${Order} module=${module} of=${ordered} move=${move.run} />`,
           },
         ]
       : []),
@@ -98,16 +96,16 @@ const ModuleTable = ({read: {modules, registryVersion}, all, again}: {read: Read
   `
 }
 
-type OrderProps = {module: ConfiguredModule; of: ConfiguredModule[]; isBusy: boolean; move: (module: ConfiguredModule, by: -1 | 1) => void}
+type OrderProps = {module: ConfiguredModule; of: ConfiguredModule[]; move: (module: ConfiguredModule, by: -1 | 1) => void}
 
-const Order = ({module, of, isBusy, move}: OrderProps) => {
+const Order = ({module, of, move}: OrderProps) => {
   const at = of.indexOf(module)
   const name = module.label ?? module.apiName
   return html`
     <span class="row">
       ${at + 1}
-      <${Button} kind="quiet" label=${`Move ${name} up`} disabled=${isBusy || at === 0} onClick=${() => move(module, -1)}>↑<//>
-      <${Button} kind="quiet" label=${`Move ${name} down`} disabled=${isBusy || at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
+      <${Button} kind="quiet" label=${`Move ${name} up`} disabled=${at === 0} onClick=${() => move(module, -1)}>↑<//>
+      <${Button} kind="quiet" label=${`Move ${name} down`} disabled=${at === of.length - 1} onClick=${() => move(module, 1)}>↓<//>
     </span>
   `
 }

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Check} from '../ui/field.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -67,7 +67,7 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Read
   return html`
     <form class="sheet" onSubmit=${submit}>
       ${!mail.configured && html`<${Notice}>This installation sends no e-mail: whoever runs it sets SMTP_URL.<//>`}
-      <div class="columns">
+      <fieldset class="bare columns" disabled=${!may('admin')}>
         <fieldset>
           <legend>Told of</legend>
           ${Object.entries(kinds).map(([kind, label]) => html`<${Check} key=${kind} label=${label} checked=${draft.on.includes(kind)} onChange=${turn('on')(kind)} />`)}
@@ -83,9 +83,9 @@ const RuleForm = ({read: {notices, mail, members, webhooks}, again}: {read: Read
             ${webhooks.map(({id, url}) => html`<${Check} key=${id} label=${url} checked=${draft.endpoints.includes(id)} onChange=${turn('endpoints')(id)} />`)}
           </fieldset>
         </div>
-      </div>
+      </fieldset>
       <${Problem} error=${save.error} />
-      <${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>
+      ${may('admin') && html`<${Button} kind="main" type="submit" isBusy=${save.isBusy}>Save<//>`}
     </form>
   `
 }

@@ -79,7 +79,6 @@ const Overage = ({isOn, again}: {isOn: boolean; again: () => void}) => {
         label="Let them through, each paid for"
         hint="They are on the next invoice; a run says how many it had"
         checked=${isOn}
-        disabled=${change.isBusy}
         onChange=${(enabled: boolean) => change.run(enabled)}
       />
       <${Problem} error=${change.error} />

@@ -1,7 +1,7 @@
 import type {Json} from '../../http.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg, isAtLeast} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {at, bytes, count, onDay} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
@@ -31,7 +31,7 @@ export const Plan = () => {
 const Standing = ({summary, usage, again}: {summary: Json; usage: Json; again: () => void}) => html`
   <${Current} summary=${summary} again=${again} />
   <${Usage} usage=${usage} />
-  ${summary.configured && isAtLeast('admin') && html`<${ChangePlan} summary=${summary} again=${again} /><${Charges} summary=${summary} again=${again} />`}
+  ${summary.configured && may('admin', 'money') && html`<${ChangePlan} summary=${summary} again=${again} /><${Charges} summary=${summary} again=${again} />`}
 `
 
 const Current = ({summary, again}: {summary: Json; again: () => void}) => {
@@ -54,8 +54,8 @@ const Current = ({summary, again}: {summary: Json; again: () => void}) => {
       ${cancelsAt && html`<${Notice} kind="warning">The plan ends ${onDay(cancelsAt)}.<//>`}
       ${pendingChange && html`<${Notice}>The plan changes to ${pendingChange.planKey} on ${onDay(pendingChange.at)}.<//>`}
       <div class="actions">
-        ${plan.key === 'free' && !summary.trial && isAtLeast('owner') && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start the trial<//>`}
-        ${summary.customer && isAtLeast('admin') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>Invoices and card<//>`}
+        ${plan.key === 'free' && !summary.trial && may('owner') && html`<${Button} isBusy=${trial.isBusy} onClick=${() => trial.run()}>Start the trial<//>`}
+        ${summary.customer && may('admin', 'money') && html`<${Button} isBusy=${portal.isBusy} onClick=${() => portal.run()}>Invoices and card<//>`}
       </div>
       <${Problem} error=${trial.error ?? portal.error} />
     </section>

@@ -1,7 +1,7 @@
 import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Copy} from '../ui/copy.ts'
 import {Confirm} from '../ui/dialog.ts'
@@ -37,7 +37,7 @@ export const Tokens = () => {
   const [revoking, setRevoking] = useState<Token | null>(null)
   return html`
     <${SettingsFrame} title="API tokens" lead="For the command line, CI and other programs. A token acts as whoever made it, with an admin’s rights in this organisation.">
-      <${Mint} again=${tokens.again} />
+      ${may('admin', 'person') && html`<${Mint} again=${tokens.again} />`}
       <h2>Tokens</h2>
       <${Shown} of=${tokens}>
         ${(list: Token[]) => html`<${Table} caption="API tokens" columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty="There are no tokens yet." />`}
@@ -74,7 +74,9 @@ const columnsOf = (revoke: (token: Token) => void) => [
     head: '',
     label: 'Actions',
     cell: (token: Token) =>
-      !token.revokedAt && html`<${Button} kind="quiet" onClick=${() => revoke(token)}>Revoke<span class="unseen"> ${token.name}</span><//>`,
+      !token.revokedAt &&
+      may('admin', 'person') &&
+      html`<${Button} kind="quiet" onClick=${() => revoke(token)}>Revoke<span class="unseen"> ${token.name}</span><//>`,
   },
 ]
 

@@ -2,7 +2,7 @@ import {useState} from 'preact/hooks'
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Copy} from '../ui/copy.ts'
 import {Confirm, Dialog} from '../ui/dialog.ts'
@@ -32,7 +32,7 @@ export const Webhooks = ({list, again}: ListProps) => {
   return html`
     <h2>Webhooks</h2>
     <${EndpointTable} list=${list} again=${again} show=${setShown} remove=${setLeaving} />
-    <${Add} again=${again} />
+    ${may('admin') && html`<${Add} again=${again} />`}
     ${shown && html`<${Deliveries} endpoint=${shown} onClose=${() => setShown(null)} />`}
     ${
       leaving &&
@@ -76,10 +76,10 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
       head: '',
       label: 'Actions',
       cell: (endpoint: Endpoint) => html`
-        <${Button} kind="quiet" onClick=${() => show(endpoint)}>Deliveries<//>
-        ${endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>Test<//>`}
-        <${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? 'Switch off' : 'Switch on'}<//>
-        <${Button} kind="quiet" onClick=${() => remove(endpoint)}>Remove<//>
+        <${Button} kind="quiet" onClick=${() => show(endpoint)}>Deliveries${of(endpoint)}<//>
+        ${may('admin') && endpoint.enabled && html`<${Button} kind="quiet" isBusy=${test.isBusy} onClick=${() => test.run(endpoint)}>Test${of(endpoint)}<//>`}
+        ${may('admin') && html`<${Button} kind="quiet" isBusy=${turn.isBusy} onClick=${() => turn.run(endpoint)}>${endpoint.enabled ? 'Switch off' : 'Switch on'}${of(endpoint)}<//>`}
+        ${may('admin') && html`<${Button} kind="quiet" onClick=${() => remove(endpoint)}>Remove${of(endpoint)}<//>`}
       `,
     },
   ]
@@ -88,6 +88,9 @@ const EndpointTable = ({list, again, show, remove}: TableProps) => {
     <${Table} caption="Webhooks" columns=${columns} rows=${list} keyOf=${({id}: Endpoint) => id} empty="There are none yet." />
   `
 }
+
+/** Which of them a button is about, for whoever hears it alone. */
+const of = ({url}: Endpoint) => html`<span class="unseen"> ${url}</span>`
 
 const stateOf = ({enabled, disabledReason, failingSince}: Endpoint) => {
   if (!enabled) return html`<${Pill} tone="bad">off<//> <span class="quiet">${disabledReason ?? ''}</span>`
@@ -139,7 +142,9 @@ const Deliveries = ({endpoint, onClose}: {endpoint: Endpoint; onClose: () => voi
       head: '',
       label: 'Actions',
       cell: ({id, state}: Delivery) =>
-        state === 'failed' && html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>Send again<//>`,
+        state === 'failed' &&
+        may('admin') &&
+        html`<${Button} kind="quiet" isBusy=${redeliver.isBusy} onClick=${() => redeliver.run(id)}>Send again<//>`,
     },
   ]
   return html`

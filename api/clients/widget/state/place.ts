@@ -41,6 +41,14 @@ export const go = (address: string, {replace = false} = {}): void => {
   place.value = readPlace()
 }
 
+/** For when something has been done that took a while: goes there if the person is still on the page where they asked for it. */
+export const goIfHere = (): typeof go => {
+  const from = place.value.path.join('/')
+  return (address, how) => {
+    if (place.value.path.join('/') === from) go(address, how)
+  }
+}
+
 /** Changes what stands after `?` here and leaves the rest; filters are kept so. */
 export const setQuery = (changes: Record<string, string | undefined>): void => {
   const {path, query} = place.value

@@ -3,7 +3,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
+import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {onDay} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
@@ -72,6 +72,7 @@ const columns = [
     head: '',
     label: 'Actions',
     cell: ({id, name}: Json) =>
+      may('operator') &&
       html`<a class="button" href=${to('imports', 'new', {template: id})}>Import<span class="unseen"> with ${name}</span></a>`,
   },
 ]

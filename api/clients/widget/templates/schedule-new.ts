@@ -1,7 +1,7 @@
 import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
-import {go, to} from '../state/place.ts'
+import {goIfHere, to} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
 import {say} from '../ui/notice.ts'
 import {Page} from '../ui/page.ts'
@@ -11,9 +11,10 @@ import {ScheduleForm} from './schedule-form.ts'
 export const NewSchedule = ({params}: PageProps) => {
   const {id} = params as {id: string}
   const save = async (body: object) => {
+    const goOn = goIfHere()
     const {schedule} = await client.post<Json>(inOrg(`/templates/${id}/schedules`), body)
     say('The schedule is on')
-    go(to('templates', id, 'schedules', schedule.id))
+    goOn(to('templates', id, 'schedules', schedule.id))
   }
   const trail = [
     {label: 'Templates', href: to('templates')},

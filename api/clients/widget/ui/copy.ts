@@ -7,7 +7,12 @@ import {say} from './notice.ts'
 export const Copy = ({text, label}: {text: string; label: string}) => {
   const [isDone, setDone] = useState(false)
   const copy = async () => {
-    await navigator.clipboard.writeText(text)
+    // Not given to a page that came without TLS, nor where the person has said no.
+    const isTaken = await navigator.clipboard?.writeText(text).then(
+      () => true,
+      () => false,
+    )
+    if (!isTaken) return say('Your browser does not let it be copied: select it, and copy it by hand')
     setDone(true)
     say(`${label} copied`)
   }
