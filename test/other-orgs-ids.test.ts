@@ -3,15 +3,13 @@ import {routes} from '../api/app.ts'
 import type {Route} from '../api/route.ts'
 import {newId} from '../shared/ids.ts'
 import type {Answered} from './client.ts'
-import {accountRows, accounts, ok, openOrg, runImport} from './importing.ts'
-import {letIn} from './oauth-client.ts'
-import {leadsTemplate, makeTemplate} from './templating.ts'
-import {openUpload} from './uploading.ts'
+import {fillOrg, type Ids, nightly, parametersOf} from './filled-org.ts'
+import {openOrg} from './importing.ts'
+import {leadsTemplate} from './templating.ts'
 import {type World, world} from './world.ts'
 
 /** Another org's id answers byte for byte as an id nobody has: there is no telling what exists elsewhere. */
 let house: World
-type Ids = Record<string, string>
 let mine: Ids
 let theirs: Ids
 let call: Awaited<ReturnType<typeof openOrg>>['call']
@@ -19,72 +17,10 @@ let call: Awaited<ReturnType<typeof openOrg>>['call']
 test.before(async t => {
   house = await world(t, {workers: ['imports', 'discovery', 'writes']})
   const [one, other] = [await openOrg(house, 'ana@example.org'), await openOrg(house, 'zoe@other.example')]
-  mine = await fill(one)
-  theirs = await fill(other)
+  mine = await fillOrg(house, one, 'ana@example.org')
+  theirs = await fillOrg(house, other, 'zoe@other.example')
   call = one.call
 })
-
-/** One of everything an id can name. */
-const fill = async (org: Awaited<ReturnType<typeof openOrg>>): Promise<Ids> => {
-  const of = (path: string) => `/orgs/${org.org}/${path}`
-  const {token} = await ok(org.call('POST', of('tokens'), {name: 'ids'}), 201)
-  const {invitation} = await ok(org.call('POST', of('invitations'), {email: 'new@example.org', role: 'operator'}), 201)
-  const {members} = await ok(org.call('GET', of('members')), 200)
-  const {job} = await ok(org.call('POST', of('discovery/run'), {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
-  const {run, path, source} = await runImport(org, {csv: accountRows(3, org.org.slice(-4)), flow: accounts})
-  const [, , , , importId] = path.split('/')
-  const library = `of_${org.org.slice(-6)}`
-  await ok(org.call('PUT', of(`libraries/${library}`), {manifest: manifestOf(library), source: 'export const one = () => 1'}), 200)
-  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 1, connectorId: org.connector}), 200)
-  const item = {rowKey: 'r1', payload: {Account_Name: 'Written'}}
-  const template = (await makeTemplate(org.call, org.org)).id
-  const {import: filling} = await ok(org.call('POST', of('imports'), {connectorId: org.connector, templateId: template}), 201)
-  const asked = org.call('POST', of(`connectors/${org.connector}/records/Accounts`), {runId, items: [item]}, {prefer: 'respond-async'})
-  const {write} = await ok(asked, 202)
-  const {schedule} = await ok(org.call('POST', of(`templates/${template}/schedules`), nightly()), 201)
-  const {upload} = await openUpload(org.call, path, {bytes: Buffer.from('id')})
-  const {webhook} = await ok(org.call('POST', of('webhooks'), {url: 'https://receiver.example/hook'}), 201)
-  const {delivery} = await ok(org.call('POST', of(`webhooks/${webhook.id}/test`), {}), 202)
-  return {
-    webhooks: webhook.id,
-    grants: await grantOf(org),
-    deliveries: delivery.id,
-    schedules: schedule.id,
-    ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
-    ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
-    ...{libraries: library, writes: write.id, templates: template, filling: filling.id, uploads: upload.id},
-  }
-}
-
-/** What a person of the org let a client do there. */
-const grantOf = async ({org, session}: Awaited<ReturnType<typeof openOrg>>): Promise<string> => {
-  await letIn(house, {user: mine === undefined ? 'ana@example.org' : 'zoe@other.example'})
-  const {grants} = await ok(house.as(session)('GET', '/auth/grants'), 200)
-  if (grants.length === 0) throw new Error(`No grant in ${org}`)
-  return grants[0].id
-}
-
-const nightly = (more: object = {}) => ({
-  ...{name: 'Nightly', cron: '0 0 29 2 *', timezone: 'UTC', source: {kind: 'https', url: 'https://files.example/a.csv'}},
-  ...more,
-})
-
-const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
-
-/** One the run has just made; only its own CRM has it. */
-const recordOf = async ({call, org, connector}: Awaited<ReturnType<typeof openOrg>>): Promise<string> => {
-  const query = 'field=Billing_City&value=Town+0'
-  return (await ok(call('GET', `/orgs/${org}/connectors/${connector}/records/Accounts/search?${query}`), 200)).records[0].id
-}
-
-/** No ids: names and numbers that every org may have. */
-const EVERYBODYS = ['org', 'module', 'apiName', 'version', 'offset']
-
-/** The collection a parameter's id comes from is the word before it in the path. The names of modules and fields are everybody's. */
-const parametersOf = ({path}: Route) =>
-  [...path.matchAll(/\/([\w.-]+)(?:\/:module)?\/:(\w+)/g)]
-    .map(([, collection, name]) => ({collection: collection!, name: name!}))
-    .filter(({name}) => !EVERYBODYS.includes(name))
 
 const nobodys = (collection: string) => {
   if (collection === 'jobs') return crypto.randomUUID()

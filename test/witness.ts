@@ -11,13 +11,19 @@ import {codes} from '../shared/errors.ts'
  * refusal. What does not fit is kept for the end, each once, and changes nothing of the answer.
  */
 export const openWitness = (table: readonly Route[] = routes) => {
-  const known = new Map<string, Known>(table.map(route => [`${route.method} ${route.path}`, {route, refusals: refusalsOf(route)}]))
+  const judge = openJudge(table)
   const wrong = new Set<string>()
   const look: Middleware = async (ctx, next) => {
     await next()
-    for (const problem of problemsOf(ctx, known)) wrong.add(`${ctx.method} ${ctx.state.route ?? ctx.path} ${ctx.status}: ${problem}`)
+    for (const problem of judge(ctx)) wrong.add(`${ctx.method} ${ctx.state.route ?? ctx.path} ${ctx.status}: ${problem}`)
   }
   return {look, wrong: () => [...wrong]}
+}
+
+/** What of one answer does not fit its declaration, in words. */
+export const openJudge = (table: readonly Route[] = routes): ((ctx: Context) => string[]) => {
+  const known = new Map<string, Known>(table.map(route => [`${route.method} ${route.path}`, {route, refusals: refusalsOf(route)}]))
+  return ctx => problemsOf(ctx, known)
 }
 
 const Envelope = z.looseObject({error: z.string().min(1), code: z.enum(codes)})

@@ -1,3 +1,4 @@
+import {writeSync} from 'node:fs'
 import {Command, CommanderError} from 'commander'
 import {EXIT} from './cli/exit-codes.ts'
 import {type Failure, failureOf, usage} from './cli/failure.ts'
@@ -14,8 +15,13 @@ import {nouns} from './commands/nouns.ts'
 export const main = async (args: string[]): Promise<number> => {
   const settings = readSettings()
   const [own] = args.includes('--') ? [args.slice(0, args.indexOf('--'))] : [args]
-  const out = openOutput(own.includes('--json'), {out: process.stdout, err: process.stderr, columns: settings.columns})
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', leaveWithReader)
+  const out = openOutput(own.includes('--json'), {
+    out: process.stdout,
+    err: process.stderr,
+    columns: settings.columns,
+    isDumb: settings.isDumb,
+  })
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', leaveUnheard)
   const ended = {exit: EXIT.ok as number, help: ''}
   try {
     const shape = {
@@ -28,24 +34,30 @@ export const main = async (args: string[]): Promise<number> => {
     }
     const program = await createProgram(shape)
     await program.parseAsync(args, {from: 'user'})
+    if (ended.help) teach(out, ended.help)
     return ended.exit
   } catch (error) {
     // Help and the version were asked for; a word without its verb asks for help.
     if (error instanceof CommanderError && (error.exitCode === 0 || error.code === 'commander.help')) {
-      if (error.exitCode !== 0) out.out.write(ended.help)
+      teach(out, ended.help)
       return EXIT.ok
     }
-    const failure = error instanceof CommanderError ? misused(error) : failureOf(error)
+    const failure = error instanceof CommanderError ? misused(error, wordsOf(own)) : failureOf(error)
     tell(out, failure)
     return failure.exit
   }
 }
 
-/** `head` has read enough. */
-const leaveWithReader = (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(EXIT.pipeClosed)
-  throw error
+/** `head` has read enough; a terminal was closed; the disk that the output goes to is full. */
+const leaveUnheard = ({code, message}: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE') process.exit(EXIT.pipeClosed)
+  if (code !== 'EIO') writeSync(2, `Error: The output cannot be written: ${message}\n`)
+  process.exit(code === 'EIO' ? EXIT.hungUp : EXIT.failed)
 }
+
+/** Help, as a document too. */
+const teach = (out: Output, help: string) =>
+  void out.out.write(out.json ? `${JSON.stringify({text: help}, null, 2)}\n` : out.isTerminal ? wrapLines(help, out.width()) : help)
 
 type Shape = {
   settings: Settings
@@ -70,7 +82,7 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
     .configureHelp({showGlobalOptions: true, minWidthToWrap: 12, styleTitle: text => out.style('bold', text)})
     .configureOutput({
       writeErr: keepHelp,
-      writeOut: text => void out.out.write(out.isTerminal ? wrapLines(text, out.width()) : text),
+      writeOut: keepHelp,
       getOutHelpWidth: out.width,
       getErrHelpWidth: out.width,
     })
@@ -92,10 +104,11 @@ export const createProgram = async ({settings, out, args, exit, keepHelp, interr
 const wordsOf = (args: readonly string[]) => args.filter((arg, at) => !arg.startsWith('-') && args[at - 1] !== '--server')
 
 /** Commander's own sentences, without their prefix, and what to do about them. */
-const misused = (error: CommanderError): Failure => {
+const misused = (error: CommanderError, [noun = '']: string[]): Failure => {
   const [message = '', hint] = error.message.replace(/^error: /, '').split('\n')
   const suggestion = hint ? hint.replace(/^\((.*)\)$/, '$1') : null
-  return usage(message, [suggestion, 'See: lading help COMMAND'].filter(part => part !== null).join(' '))
+  const isKnown = nouns.some(({name, names = [name]}) => names.includes(noun))
+  return usage(message, [suggestion, `See: lading ${isKnown ? `${noun} ` : ''}--help`].filter(part => part !== null).join(' '))
 }
 
 const mostDetails = 10

@@ -30,7 +30,8 @@ export class ApiError extends Error {
   readonly request: string | null
 
   constructor(status: number, body: Json, headers: Headers) {
-    super(typeof body?.error === 'string' ? body.error : `The server answered ${status}`)
+    const elsewhere = headers.get('location')
+    super(typeof body?.error === 'string' ? body.error : `The server answered ${status}${elsewhere ? ` and sends to ${elsewhere}` : ''}`)
     this.status = status
     this.code = typeof body?.code === 'string' ? body.code : `HTTP_${status}`
     this.body = body
@@ -46,14 +47,20 @@ export class Unreachable extends Error {
 
 const usualTimeoutMs = 100_000
 
-/** `bearer` is asked for with every call: it may change. Without a time-out of its own a call has 100 seconds, past the server's own. */
-export const openClient = ({base, bearer}: {base: string; bearer: () => string | null}): Client => {
+type Access = {base: string; bearer: () => string | null; redirect?: 'follow' | 'manual'}
+
+/**
+ * `bearer` is asked for with every call: it may change. Without a time-out of its own a call has 100 seconds, past the server's own.
+ * `redirect`: `manual` has it thrown, where a POST that were followed would arrive as a GET.
+ */
+export const openClient = ({base, bearer, redirect = 'follow'}: Access): Client => {
   const open = async (method: string, path: string, {query, body, headers, signal, timeoutMs = usualTimeoutMs}: Sent = {}) => {
     const token = bearer()
     const isJson = body !== undefined && isPlain(body)
     const limits = [...(timeoutMs === Infinity ? [] : [AbortSignal.timeout(timeoutMs)]), ...(signal ? [signal] : [])]
     const asked = {
       method: method.toUpperCase(),
+      redirect,
       headers: {
         ...(token !== null && {authorization: `Bearer ${token}`}),
         ...(isJson && {'content-type': 'application/json'}),

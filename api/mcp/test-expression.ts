@@ -12,13 +12,10 @@ import {usualSettings} from '../../shared/registry/settings.ts'
 import {loadRegistry} from '../../shared/registry/store.ts'
 import {listLibraryRows} from '../../sql/libraries.ts'
 import {findSettings, readAtOnce} from '../../sql/registry.ts'
+import {holdTrial} from '../share.ts'
 import type {McpInput} from './mount.ts'
 import {columnsOf, fillRows, SampleRows, sampledOf} from './sample.ts'
-import {openShares} from './share.ts'
 import {tool} from './tool.ts'
-
-/** Every org waits for the same few threads. */
-const hold = openShares({most: 4, says: 'The org tries four expressions already: ask again in a moment'})
 
 const Fault = z.object({
   code: z.string(),
@@ -68,7 +65,7 @@ export const testExpression = tool({
     const nameOf = (column: string) => out.columns[columns.indexOf(column)]!.name
     const source = value === undefined ? null : nameOf(value)
     const place = {columns: columns.map(nameOf), rows: leaving, source, field: await findField(input, named), libraries, context}
-    const leave = hold(caller.org)
+    const leave = holdTrial(caller.org)
     const outcome = await tryExpression(expression, {...place, signal}).finally(leave)
     if ('tried' in outcome) return {compiles: true, issue: null, results: out.value(outcome.tried) as typeof outcome.tried}
     const {message, line = null, column = null} = outcome.issue

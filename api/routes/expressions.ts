@@ -4,11 +4,8 @@ import {LIMITS} from '../../shared/expressions/limits.ts'
 import {testExpression} from '../../shared/flows/test-expression.ts'
 import {ApiName} from '../../shared/registry/annotation.ts'
 import {ExpressionTest} from '../answers/expressions.ts'
-import {openShares} from '../mcp/share.ts'
 import {route} from '../route.ts'
-
-/** Every org waits for the same few threads. */
-const hold = openShares({most: 4, says: 'The org tries four expressions already: ask again in a moment'})
+import {holdTrial} from '../share.ts'
 
 const Asked = z
   .strictObject({
@@ -53,7 +50,7 @@ context. Nothing is kept. All rows together have five seconds.`,
     async handle({db, caller: {org}, body, request: {signal}}) {
       const {expression, connectorId, columns, source = null, module, field} = body
       const target = module !== undefined && field !== undefined ? {module, field} : null
-      const leave = hold(org)
+      const leave = holdTrial(org)
       return testExpression(db, {org, connectorId, expression, columns, rows: recordsOf(body), source, target, signal}).finally(leave)
     },
   }),

@@ -8,13 +8,17 @@ import {RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
 import {Cursor, limitOf} from '../page.ts'
 import {OfImportRun as OfRun} from '../params.ts'
 import {type Input, route} from '../route.ts'
+import {openShares} from '../share.ts'
 
 const path = '/orgs/:org/imports/:id/runs/:run/rows'
 const ofRecords = [
   ...['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND', 'SOURCE_NOT_FOUND', 'NO_FILE', 'FILE_GONE'],
-  ...['UNREADABLE', 'FROM_FUTURE', 'NOT_CONFIGURED', 'RECORDS_MOVING'],
+  ...['UNREADABLE', 'FROM_FUTURE', 'NOT_CONFIGURED', 'RECORDS_MOVING', 'BUSY'],
 ] as Code[]
 const Source = RowsFilter.shape.source
+
+/** A page with a table asks for its rows and its figures at once. */
+const hold = openShares({most: 8, says: 'The org looks through the rows of eight runs already: ask again in a moment'})
 
 type Asked = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
 
@@ -35,7 +39,10 @@ export default [
     refusals: [...ofRecords, 'INVALID_CURSOR'],
     example: {query: {outcome: 'refused,failed', limit: 50}},
     async handle(input) {
-      return readRunRows(input, await findOwn(input), input.query)
+      const leave = hold(input.caller.org)
+      return findOwn(input)
+        .then(found => readRunRows(input, found, input.query))
+        .finally(leave)
     },
   }),
 
@@ -51,7 +58,10 @@ export default [
     answers: {200: RunTally},
     refusals: [...ofRecords, 'INVALID_CURSOR'],
     async handle(input) {
-      return tallyRows(input, await findOwn(input), input.query)
+      const leave = hold(input.caller.org)
+      return findOwn(input)
+        .then(found => tallyRows(input, found, input.query))
+        .finally(leave)
     },
   }),
 
@@ -66,7 +76,10 @@ export default [
     refusals: ofRecords,
     example: {query: {row: 17}},
     async handle(input) {
-      return readRunRow(input, await findOwn(input), input.query)
+      const leave = hold(input.caller.org)
+      return findOwn(input)
+        .then(found => readRunRow(input, found, input.query))
+        .finally(leave)
     },
   }),
 ]

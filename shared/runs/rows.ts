@@ -16,7 +16,8 @@ import {openPlannedRows} from './planned-rows.ts'
 import type {PlannedValues} from './planned-values.ts'
 import {itemsOf, readLines} from './segment.ts'
 
-export type RowsPlace = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>}
+/** Whoever has gone is looked for no further. */
+export type RowsPlace = {db: Db; hot: Hot; storage: Storage; config: Pick<Config, 'SECRETS_KEYS'>; request?: {signal: AbortSignal}}
 
 const names = [...OUTCOMES] as const
 const oneOf = (values: readonly string[]) => (given: string) => given.split(',').every(one => values.includes(one))
@@ -134,6 +135,7 @@ export async function* readToldRows(place: RowsPlace, {run}: FoundRun, of: Of): 
       for await (const {finals, to} of looksFrom(place, {run: run.no, ...of, from})) {
         const values = (await planned?.between({from, to})) ?? []
         yield {rows: describe(finals, values), to}
+        if (place.request?.signal.aborted) return
         from = to + 1
       }
       return

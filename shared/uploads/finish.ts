@@ -15,11 +15,26 @@ type Finished = {source: Source; filled: Filled | null}
 /** Instead of what was said when it was begun: a file that could not be read so is not sent again for it. */
 type Otherwise = {slot?: string | undefined; reader?: ReaderOptions | undefined}
 
+const underWay = new Map<string, {how: string; finished: Promise<Finished>}>()
+
 /**
  * Takes the file in as if it had come in one piece. Whoever finishes it again is answered the same: of several at once one makes the source,
- * and one that dies between source and slot is followed by the next who asks.
+ * and one that dies between source and slot is followed by the next who asks. A process reads a file through once at a time, however many ask.
  */
 export const finishUpload = async (tools: SourceTools, place: OfUpload, otherwise: Otherwise = {}): Promise<Finished> => {
+  const {org, importId, uploadId} = place
+  const of = `${org}/${importId}/${uploadId}`
+  const how = JSON.stringify(otherwise)
+  const found = underWay.get(of)
+  if (found?.how === how) return found.finished
+  if (found)
+    throw new Refusal('BUSY', 'This file is being finished otherwise just now: look at the upload, then ask again', {retryAfterMs: 5_000})
+  const finished = finish(tools, place, otherwise)
+  underWay.set(of, {how, finished})
+  return finished.finally(() => underWay.delete(of))
+}
+
+const finish = async (tools: SourceTools, place: OfUpload, otherwise: Otherwise): Promise<Finished> => {
   const {db} = tools
   const upload = await findImportUpload(db, place)
   if (upload.kept < upload.bytes) throw incomplete(upload)
@@ -31,7 +46,7 @@ export const finishUpload = async (tools: SourceTools, place: OfUpload, otherwis
     return null
   })
   // Another was quicker.
-  if (!taken) return finishUpload(tools, place, otherwise)
+  if (!taken) return finish(tools, place, otherwise)
   await settleUpload(db, {no: upload.no, filled: taken.filled})
   return taken
 }
@@ -58,7 +73,7 @@ const take = async (tools: SourceTools, {org, importId}: OfUpload, upload: Uploa
   const given = {label: label ?? undefined, reader: (reader ?? undefined) as ReaderOptions | undefined}
   return takeFile(tools, place, slot ?? undefined, {name, ...given, body: parts.body, onSource}).catch(error => {
     // What a refused file has left is not read out of storage for nobody.
-    //parts.body.destroy()
+    parts.body.destroy()
     throw parts.failure ?? error
   })
 }

@@ -172,8 +172,8 @@ test('a file that was to be read otherwise is finished otherwise, and not sent a
   t.deepEqual(outcome(await finish({slot: 'none'})), [400, 'INVALID'])
   t.deepEqual(outcome(await finish({sheet: 'A sheet'})), [400, 'INVALID'])
   t.deepEqual(outcome(await finish({name: 'other.csv'})), [400, 'INVALID'])
-  const {source} = await ok(finish({reader: {strictQuotes: false}}), 201)
-  t.is(source.reader.strictQuotes, false)
+  const {source} = await ok(finish({reader: {quote: null}}), 201)
+  t.is(source.reader.quote, null)
   t.deepEqual((await ok(finish({reader: {delimiter: ';'}}), 201)).source, source, 'once finished it is what it is')
   t.is((await read()).source, source.id)
   t.is((await stored(path)).length, 2)
@@ -198,6 +198,35 @@ test('a file that is refused at its beginning is not read to its end', async t =
   if (!part.closed) await once(part, 'close')
   t.true(part.bytesRead < MiB, `${part.bytesRead} bytes`)
   t.is(opened.length, 1)
+})
+
+test('however many finish a file at once, a process reads it once, and of two processes one makes the source', async t => {
+  const {path, upload, sendRest} = await begin()
+  await sendRest()
+  let reads = 0
+  const storage = {
+    ...here.tools.storage,
+    read: (key: string) => {
+      reads++
+      return here.tools.storage.read(key)
+    },
+  }
+  const tools = {...here.tools, storage}
+  const place = {org: org.org, importId: path.split('/').at(-1)!, uploadId: upload.id}
+  const busy = finishUpload(tools, place)
+  await t.throwsAsync(finishUpload(tools, place, {reader: {delimiter: ';'}}), {message: /being finished/})
+  const asked = await Promise.all([busy, ...Array.from({length: 9}, () => finishUpload(tools, place))])
+  t.is(reads, 3, 'each part once')
+  t.is(new Set(asked.map(({source}) => source.id)).size, 1)
+
+  const again = await openUpload(org.call, path, {bytes: large})
+  await again.sendRest()
+  const address: string = new URL('../../shared/uploads/finish.ts?another-process', import.meta.url).href
+  const other: {finishUpload: typeof finishUpload} = await import(address)
+  const both = {...place, uploadId: again.upload.id}
+  const [one, same] = await Promise.all([finishUpload(here.tools, both), other.finishUpload(here.tools, both)])
+  t.is(one.source.id, same.source.id)
+  t.is((await stored(path)).filter(key => /src_\w+$/.test(key)).length, 2, 'the other left no file')
 })
 
 test('what its end would refuse is refused when it is begun', async t => {

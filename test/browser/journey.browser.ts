@@ -40,7 +40,7 @@ test('a person signs in, connects, maps a file, tries it, runs it and sees what 
   const token = await page.evaluate(() => (globalThis as any).sessionStorage.getItem('lading.session'))
   assert.ok(token.length > 20)
   assert.deepEqual(
-    visitor.asked.filter(asked => asked.includes(token)),
+    [page.url(), ...visitor.asked].filter(address => address.includes(token)),
     [],
     'the session stands in no address',
   )

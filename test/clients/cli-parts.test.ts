@@ -1,11 +1,12 @@
 import {Writable} from 'node:stream'
 import test from 'ava'
 import fc from 'fast-check'
-import {filesOf, hashOf as hash, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
+import {filesOf, hashOf as hash, isOurs, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
 import {diffLines} from '../../api/clients/cli/diff.ts'
 import {exitOf} from '../../api/clients/cli/ending.ts'
 import {Failure, failureOf} from '../../api/clients/cli/failure.ts'
 import {bindFlows, fillSlots} from '../../api/clients/cli/inputs.ts'
+import {rowRange} from '../../api/clients/cli/options.ts'
 import {openOutput} from '../../api/clients/cli/output.ts'
 import {pauseBefore} from '../../api/clients/cli/patience.ts'
 import {progressLine, runProgress} from '../../api/clients/cli/progress.ts'
@@ -126,6 +127,8 @@ test('the same value is the same text, and names become file names that do not m
   t.regex(one!, /^a-b-[0-9a-f]{8}$/)
   t.not(one, other)
   t.regex(none!, /^template-[0-9a-f]{8}$/)
+  t.deepEqual(['modules/a.json', 'libraries/a/source.js'].map(isOurs), [true, true])
+  t.deepEqual(['libraries/../source.js', 'modules/..\\..\\x.json', 'modules/a/b.json', '../settings.json'].map(isOurs), [false, false, false, false])
   const files = filesOf({
     registry: {settings: {}, writing: {}, modules: [{key: 'leads'}], fields: {leads: [{apiName: 'b'}, {apiName: 'a'}]}},
     libraries: [],
@@ -152,7 +155,8 @@ test('files find their slots by what is said, by their names, and the last one b
     [[file('a.csv'), file('b.csv')], /not clear which slot/],
     [[file('a.csv', 'prices')], /no slot prices/],
     [[file('orders.csv')], /none is for lines/],
-    [[file('a.csv', 'orders'), file('b.csv', 'orders'), file('lines.csv')], /same slot/],
+    [[file('a.csv', 'orders'), file('b.csv', 'orders')], /same slot/],
+    [[file('orders.csv'), file('lines.csv'), file('x.csv')], /takes 2 files, and these are 3/],
   ] as const)
     t.regex(t.throws(() => fillSlots(files, ['orders', 'lines'])).message, says)
   const flows = [{module: 'Leads'}, {id: 'second', module: 'Deals', sourceId: 'b'}]
@@ -173,6 +177,11 @@ test('what a run comes to is one number, a stop before rows', t => {
   t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'refused'), 0)
   t.is(exitOf({stop: null, counts: counts({skipped: 1})}, 'skipped'), 2)
   t.is(exitOf({stop: {stopped: 'X', message: ''}, counts: counts({refused: 1})}, 'never'), 3)
+})
+
+test('rows are named by numbers that there may be', t => {
+  t.deepEqual(['7', '2-5', '500-', '-20'].map(rowRange), [{from: 7, to: 7}, {from: 2, to: 5}, {from: 500}, {to: 20}])
+  for (const wrong of ['', '-', '0', '0-5', '5-2', 'a']) t.throws(() => rowRange(wrong), {message: /^Rows /}, wrong)
 })
 
 const refused = (status: number, code: string, headers = {}) => new ApiError(status, {error: 'No', code}, new Headers(headers))
@@ -204,6 +213,9 @@ test('only what does no harm is asked again, and as long as the server says', t 
   t.is(pause(new Unreachable('reset'), false), null)
   t.is(pause(new Unreachable('nobody', {cause: {cause: {code: 'ECONNREFUSED'}}}), true), null)
   t.is(pause(refused(404, 'NOT_FOUND'), true), null)
+  const gone = new Unreachable('nobody', {cause: {cause: {code: 'ECONNREFUSED'}}})
+  t.is(pauseBefore(gone, {isRead: false, tries: 2, waitMs: 100, wasThere: true}), 800, 'a server that was there is started anew')
+  t.is(pause(new Unreachable('late', {cause: {name: 'TimeoutError'}}), true), null)
 })
 
 test('sessions, servers and settings', t => {
@@ -216,7 +228,8 @@ test('sessions, servers and settings', t => {
     'http://localhost:4000',
     'https://x.example/base',
   ])
-  t.throws(() => serverOf('no address'), {message: /is no address/})
+  for (const other of ['no address', 'ftp://x']) t.throws(() => serverOf(other), {message: /is no address/})
+  t.throws(() => serverOf('https://me:secret@x.example'), {message: /^(?!.*secret)/})
   t.like(readSettings({LADING_TOKEN: ' x ', XDG_CONFIG_HOME: '/c', COLUMNS: '40'}), {
     token: 'x',
     server: null,

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {z} from 'zod'
 import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/checking.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
 import {
@@ -17,8 +18,10 @@ import {
 import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
 import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposing.ts'
 import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
+import {sampleOf} from '../../api/clients/widget/imports/sample.ts'
 import {type Standing, stepsOf} from '../../api/clients/widget/imports/steps.ts'
 import {sayTested} from '../../api/clients/widget/imports/tried.ts'
+import {assertSample, sampleShape} from '../../shared/ai/sample.ts'
 import {Flow as ServerFlow} from '../../shared/flows/flow.ts'
 import {Cleaning} from '../../shared/imports/cleaning.ts'
 
@@ -271,4 +274,20 @@ test('each step of an import tells how it stands', t => {
   }
   t.deepEqual(states(later).slice(3), ['todo', 'todo', 'busy', 'todo'])
   t.is(stepsOf({import: ready, checks, runs: null})[1]!.said, '1 question')
+})
+
+test('a sample is one the server takes, whatever the file has', t => {
+  const row = (values: string[], struck: string | null = null, ragged = false) => ({values, struck, ragged})
+  const Taken = z.strictObject(sampleShape).superRefine(assertSample)
+  const names = (count: number) => Array.from({length: count}, (_, at) => `Column ${at}`)
+  const wide = sampleOf(names(700), Array(30).fill(row(Array(700).fill('x'.repeat(5000)))))
+  t.deepEqual([wide.columns.length, wide.rows.length, wide.rows[0]?.length, wide.rows[0]?.[0]?.length], [500, 1, 500, 1000])
+  t.true(Taken.safeParse(wide).success)
+  const long = sampleOf(
+    ['a', 'n'.repeat(1000), 'c'],
+    [row(['1', '2', '3']), row(['4', '5', '6'], 'struck'), row(['7'], null, true), row(['8', '9', ''])],
+  )
+  t.deepEqual(long.columns, ['a', 'c'])
+  t.is(long.rows.join('; '), '1,3; 8,')
+  t.true(Taken.safeParse(long).success)
 })

@@ -1,7 +1,8 @@
-import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises'
+import {mkdir, readdir, readFile, rename, rm, writeFile} from 'node:fs/promises'
 import {dirname, join, sep} from 'node:path'
-import {type Base, type Files, isOurs} from './config-files.ts'
+import {type Base, type Files, isOurs, withLineFeeds} from './config-files.ts'
 import {badFile, usage} from './failure.ts'
+import {withoutMark} from './inputs.ts'
 import type {Session} from './session.ts'
 import {formatJson} from './stable-json.ts'
 
@@ -12,7 +13,7 @@ const originFile = '.lading.json'
 
 export const readOrigin = async (directory: string): Promise<Origin | null> => {
   const text = await readFile(join(directory, originFile), 'utf8').catch(error => {
-    if (error.code === 'ENOENT') return null
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
     throw error
   })
   if (text === null) return null
@@ -26,7 +27,14 @@ export const readOrigin = async (directory: string): Promise<Origin | null> => {
   )
 }
 
-export const writeOrigin = (directory: string, origin: Origin) => writeFile(join(directory, originFile), formatJson({format: 1, ...origin}))
+export const writeOrigin = (directory: string, origin: Origin) =>
+  writeWhole(join(directory, originFile), formatJson({format: 1, ...origin}))
+
+/** Or not at all: what is half of a file would count as a change of yours. */
+const writeWhole = async (path: string, text: string) => {
+  await writeFile(`${path}.part`, text)
+  await rename(`${path}.part`, path)
+}
 
 /** Another org's connections have other ids: its configuration does not fit here. */
 export const assertOrigin = (origin: Origin, {org, server}: Session, directory: string) => {
@@ -37,7 +45,7 @@ export const assertOrigin = (origin: Origin, {org, server}: Session, directory: 
   )
 }
 
-/** Those that are configuration; JSON in the form it is compared in, so that laying it out otherwise is no change. */
+/** Those that are configuration, in the form they are compared in: JSON laid out otherwise is no change, nor are the ends of lines of Windows. */
 export const readFiles = async (directory: string): Promise<Files> => {
   const found = await readdir(directory, {recursive: true}).catch(error => {
     if (error.code === 'ENOENT') return []
@@ -50,9 +58,9 @@ export const readFiles = async (directory: string): Promise<Files> => {
 }
 
 const comparable = (path: string, text: string) => {
-  if (!path.endsWith('.json')) return text
+  if (!path.endsWith('.json')) return withLineFeeds(text)
   try {
-    return formatJson(JSON.parse(text))
+    return formatJson(JSON.parse(withoutMark(text)))
   } catch {
     return text
   }
@@ -62,7 +70,7 @@ export const writeFiles = async (directory: string, files: Files, {take, drop}: 
   for (const path of take) {
     if (!isOurs(path)) throw new Error(`The server names a file outside the configuration: ${path}`)
     await mkdir(join(directory, dirname(path)), {recursive: true})
-    await writeFile(join(directory, path), files.get(path)!)
+    await writeWhole(join(directory, path), files.get(path)!)
   }
   for (const path of drop) await rm(join(directory, path), {force: true})
 }

@@ -12,7 +12,12 @@ export const hashOf = (text: string) => createHash('sha256').update(text).digest
 
 /** Where the parts lie. Whatever else is in the directory is left alone. */
 export const isOurs = (path: string) =>
-  /^(settings|writing)\.json$|^(modules|fields|templates)\/[^/]+\.json$|^libraries\/[^/]+\/(manifest\.json|source\.js)$/.test(path)
+  /^(settings|writing)\.json$|^(modules|fields|templates)\/[^/\\]+\.json$|^libraries\/(?!\.\.?\/)[^/\\]+\/(manifest\.json|source\.js)$/.test(
+    path,
+  )
+
+/** As git lays out a text where it is told so. */
+export const withLineFeeds = (text: string) => text.replaceAll('\r\n', '\n')
 
 export const isOfRegistry = (path: string) => /^(settings|writing)\.json$|^(modules|fields)\//.test(path)
 
@@ -26,7 +31,7 @@ export const filesOf = ({registry, libraries, templates}: Configuration): Files 
     ...Object.entries(registry.fields).map(([key, set]) => [`fields/${key}.json`, formatJson(inOrder(set as Json[], 'apiName'))]),
     ...libraries.flatMap(({namespace, manifest, source}) => [
       [`libraries/${namespace}/manifest.json`, formatJson(manifest)],
-      [`libraries/${namespace}/source.js`, source],
+      [`libraries/${namespace}/source.js`, withLineFeeds(source)],
     ]),
     ...templates.map((template, at) => [`templates/${names[at]}.json`, formatJson(template)]),
   ] as [string, string][])
@@ -87,16 +92,15 @@ const libraryOf = (files: Files, namespace: string) => {
   return {manifest: jsonIn(files, `libraries/${namespace}/manifest.json`), source}
 }
 
+const RESTORE = 'Take it out of the repository again, or everything from the server: lading config pull --force'
+
 const jsonIn = (files: Files, path: string): Json => {
   const text = files.get(path)
-  if (text === undefined) throw badFile(`${path} is missing`, 'Take it from the server: lading config pull')
+  if (text === undefined) throw badFile(`${path} is missing`, RESTORE)
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw badFile(
-      `${path} is not JSON: ${(error as Error).message}`,
-      'Put it right, or take it from the server: delete it and run lading config pull',
-    )
+    throw badFile(`${path} is not JSON: ${(error as Error).message}`, `Put it right, or: ${RESTORE}`)
   }
 }
 

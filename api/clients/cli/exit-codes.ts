@@ -29,7 +29,7 @@ export const exitCodes: [number, string][] = [
   [EXIT.usage, 'The command does not make sense as it stands, or a file it names cannot be read. Nothing was done'],
   [EXIT.signedOut, 'Nobody is signed in, or the session or token is good no longer'],
   [EXIT.unreachable, 'The server cannot be reached, did not answer in time, or says that it cannot serve just now: try again later'],
-  [EXIT.refused, 'The server refused, and said why; its code is shown'],
+  [EXIT.refused, 'The server refused, or there is nothing of that name or id; its code is shown'],
   [EXIT.different, 'What is here and what is there differ: config diff, and a config pull or push that would lose changes'],
   [EXIT.hungUp, 'The terminal was closed (SIGHUP). A run that was watched goes on'],
   [EXIT.interrupted, 'Interrupted by Ctrl-C. A run that was watched goes on'],

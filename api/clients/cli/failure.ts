@@ -26,6 +26,9 @@ export const usage = (message: string, next = 'See: lading help') => new Failure
 export const badFile = (message: string, next = 'Check its path, and that this user may read it') =>
   new Failure(message, {exit: EXIT.usage, code: 'FILE', next})
 
+/** What is named and is not there, as the API refuses it where it is asked by its id. */
+export const notThere = (message: string, next: string, code = 'NOT_FOUND') => new Failure(message, {exit: EXIT.refused, code, next})
+
 export const signedOut = (message = 'Nobody is signed in', server?: string) =>
   new Failure(message, {
     exit: EXIT.signedOut,
@@ -38,13 +41,10 @@ export const failureOf = (error: unknown): Failure => {
   if (error instanceof Failure) return error
   if (error instanceof ApiError) return refusalOf(error)
   if (error instanceof Unreachable)
-    return new Failure(error.message, {
-      exit: EXIT.unreachable,
-      code: 'UNREACHABLE',
-      next: 'Check the address (--server, LADING_URL or `lading login --server URL`), that the server runs and that this machine reaches it',
-    })
+    return new Failure(error.message, {exit: EXIT.unreachable, code: 'UNREACHABLE', next: wayTo(error.message)})
   const {message = String(error), code} = (error ?? {}) as {message?: string; code?: unknown}
   if (code === 'ENOSPC') return new Failure(message, {exit: EXIT.failed, code: 'FAILED', next: 'Make room on the disk, and run it again'})
+  if (['ENOENT', 'ENOTDIR', 'EISDIR', 'EROFS'].includes(String(code))) return badFile(message, 'Check the path')
   if (code === 'EACCES' || code === 'EPERM')
     return new Failure(message, {
       exit: EXIT.failed,
@@ -54,12 +54,20 @@ export const failureOf = (error: unknown): Failure => {
   return new Failure(message, {exit: EXIT.failed, code: 'FAILED', next: 'Run it again; if it stays so, report it with this message'})
 }
 
+const wayTo = (message: string): string => {
+  if (/\(\w*CERT\w*\)$/.test(message))
+    return 'Its certificate is not one this machine trusts: name the authority that signed it in NODE_EXTRA_CA_CERTS, or have the server renew it'
+  if (/\(\w*SSL\w*\)$/.test(message)) return 'It does not speak https there: write the address with http://'
+  return 'Check the address (--server, LADING_URL or `lading login --server URL`), that the server runs and that this machine reaches it'
+}
+
 /** Said for now and not for good: the same command may go well in a minute. */
 const UNAVAILABLE = ['MAINTENANCE', 'BUSY', 'UNAVAILABLE', 'RECORDS_MOVING', 'SANDBOX_UNAVAILABLE', 'HTTP_502', 'HTTP_503', 'HTTP_504']
 
 const refusalOf = (error: ApiError): Failure => {
   const {status, code, message, body, request, retryAfterMs} = error
-  const exit = status === 401 ? EXIT.signedOut : UNAVAILABLE.includes(code) ? EXIT.unreachable : EXIT.refused
+  const isElsewhere = status >= 300 && status < 400
+  const exit = status === 401 ? EXIT.signedOut : isElsewhere || UNAVAILABLE.includes(code) ? EXIT.unreachable : EXIT.refused
   const {error: _, code: __, ...more} = typeof body === 'object' && body !== null ? body : {}
   const wait = retryAfterMs === null ? null : `Try again in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`
   const later = code === 'RUN_RETRIED' && typeof more.run === 'string' ? `Carry on the later one: lading retry ${more.run}` : null
@@ -69,11 +77,13 @@ const refusalOf = (error: ApiError): Failure => {
 
 /** Where neither the code nor the server says more. */
 const usualNext = (status: number, request: string | null): string => {
-  if (status === 404) return 'Check the id: `lading runs`, `lading templates` and `lading connections` list what there is'
+  if (status < 400) return 'Use the address it sends to, with --server, LADING_URL or `lading login --server URL`'
+  if (status === 404)
+    return 'Check the id: `lading runs`, `lading templates`, `lading libraries` and `lading connections` list what there is'
   if (status === 403) return 'Ask an administrator of the org: lading whoami shows who you are there'
   if (status === 409) return 'Look at how it stands now, and do it again'
   if (status === 429) return 'Try again in a minute'
-  if (status >= 500) return `Try again; if it stays so, tell the operator the request's id: ${request}`
+  if (status >= 500) return `Try again; if it stays so, tell the operator${request ? ` the request's id: ${request}` : ''}`
   return 'Put right what is named, and run it again'
 }
 

@@ -1,5 +1,5 @@
 import {ApiError, type Json, readPages} from '../http.ts'
-import {usage} from './failure.ts'
+import {notThere, usage} from './failure.ts'
 import type {Session} from './session.ts'
 
 type Named = {id: string; name: string}
@@ -11,7 +11,11 @@ const choose = <T extends Named>(what: string, given: string, all: readonly T[],
   const [found, another] = all.filter(({name}) => name === given)
   if (found && !another) return found
   if (found) throw usage(`Several ${what}s are called ${given}`, `Name it by its id: ${list}`)
-  throw usage(`There is no ${what} ${given}`, `List those there are: ${list}`)
+  throw notThere(
+    `There is no ${what} ${given}`,
+    `List those there are: ${list}`,
+    what === 'connection' ? 'CONNECTION_NOT_FOUND' : undefined,
+  )
 }
 
 export const findConnection = async ({client, path}: Session, given: string): Promise<Json> =>
@@ -24,7 +28,7 @@ export const findTemplate = async (session: Session, given: string): Promise<{te
   const id = /^tpl_/.test(given) ? given : choose('template', given, all, 'lading templates').id
   const {body, headers} = await client.call('GET', path(`templates/${encodeURIComponent(id)}`)).catch(error => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error
-    throw usage(`There is no template ${given}`, 'List those there are: lading templates')
+    throw notThere(`There is no template ${given}`, 'List those there are: lading templates')
   })
   return {template: body.template, etag: headers.get('etag') ?? '*'}
 }
@@ -36,7 +40,7 @@ export const findRun = async ({client, path}: Session, given: string, only: (run
     throw usage(`${given} is neither a run nor an import`, 'Ids begin with run_ or imp_: lading runs lists them')
   const {runs} = await client.get(path(`imports/${encodeURIComponent(given)}/runs`), {limit: 200})
   const found = runs.find(only)
-  if (!found) throw usage(`The import ${given} has no such run`, `See what there is: lading runs ${given}`)
+  if (!found) throw notThere(`The import ${given} has no such run`, `See what there is: lading runs ${given}`, 'RUN_NOT_FOUND')
   return found
 }
 

@@ -1,5 +1,6 @@
-import {createWriteStream} from 'node:fs'
-import {mkdtemp, readFile, rm, stat} from 'node:fs/promises'
+import {createHash} from 'node:crypto'
+import {createReadStream, createWriteStream, rmSync} from 'node:fs'
+import {mkdtemp, readFile, stat} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {basename, join, resolve} from 'node:path'
 import {pipeline} from 'node:stream/promises'
@@ -7,8 +8,11 @@ import type {Json} from '../http.ts'
 import {badFile, usage} from './failure.ts'
 import {plural} from './words.ts'
 
-/** A file to be imported, as it was when the command began. `slot`: of the template, or the name flows call it by. */
-export type LocalFile = {path: string; name: string; slot: string | null; bytes: number; modifiedMs: number}
+/**
+ * A file to be imported, as it was when the command began. `slot`: of the template, or the name flows call it by. `modifiedMs` is the inode's
+ * time, which no program sets back. `digest`: of the standard input, which lies at another place each time.
+ */
+export type LocalFile = {path: string; name: string; slot: string | null; bytes: number; modifiedMs: number; digest?: string}
 
 /** `FILE`, `SLOT=FILE`, and `-` for the standard input. A file whose own name has a `=` in it is meant when it is there. */
 export const readInputs = (given: readonly string[], stdin: Readable_ = process.stdin): Promise<LocalFile[]> => {
@@ -22,11 +26,14 @@ const readInput = async (given: string, stdin: Readable_): Promise<LocalFile> =>
   const [, slot, rest] = /^([A-Za-z0-9_-]{1,64})=(.+)$/s.exec(given) ?? []
   const isWhole = slot === undefined || (await stat(given).catch(() => null)) !== null
   const path = isWhole ? given : rest!
-  if (path === '-') return {...(await describe(await spool(stdin))), name: 'stdin.csv', slot: isWhole ? null : slot!}
+  if (path === '-') {
+    const spooled = await spool(stdin)
+    return {...(await describe(spooled.path, 'The standard input')), digest: spooled.digest, slot: isWhole ? null : slot!}
+  }
   return {...(await describe(path)), slot: isWhole ? null : slot!}
 }
 
-const describe = async (path: string) => {
+const describe = async (path: string, said = path) => {
   const found = await stat(path).catch(error => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR')
       throw badFile(`There is no file ${path}`, 'Check its path; relative ones begin where the command is run')
@@ -34,25 +41,30 @@ const describe = async (path: string) => {
     throw error
   })
   if (!found.isFile()) throw badFile(`${path} is no file`, found.isDirectory() ? 'Name the files in it one by one' : undefined)
-  if (found.size === 0) throw badFile(`${path} is empty`, 'It needs a line with the names of the columns, and rows under it')
-  return {path: resolve(path), name: basename(path), bytes: found.size, modifiedMs: Math.floor(found.mtimeMs)}
+  if (found.size === 0) throw badFile(`${said} is empty`, 'It needs a line with the names of the columns, and rows under it')
+  return {path: resolve(path), name: basename(path).replaceAll(/\p{Cc}/gu, ' '), bytes: found.size, modifiedMs: Math.floor(found.ctimeMs)}
 }
 
 /** What comes by a pipe can be read once only, and has to be there again when an upload is resumed. */
-const spool = async (stdin: Readable_): Promise<string> => {
+const spool = async (stdin: Readable_) => {
   const folder = await mkdtemp(join(tmpdir(), 'lading-stdin-'))
-  process.once('exit', () => void rm(folder, {recursive: true, force: true}))
+  process.once('exit', () => rmSync(folder, {recursive: true, force: true}))
   const path = join(folder, 'stdin.csv')
+  const digest = createHash('sha256')
   await pipeline(stdin, createWriteStream(path, {mode: 0o600}))
-  return path
+  for await (const chunk of createReadStream(path)) digest.update(chunk)
+  return {path, digest: digest.digest('hex')}
 }
+
+/** Without the byte order mark that editors on Windows put first. */
+export const withoutMark = (text: string) => text.replace(/^\ufeff/, '')
 
 export const readJsonFile = async (path: string): Promise<Json> => {
   const text = await readFile(path, 'utf8').catch(error => {
     throw badFile(error.code === 'ENOENT' ? `There is no file ${path}` : `${path} cannot be read: ${error.message}`)
   })
   try {
-    return JSON.parse(text)
+    return JSON.parse(withoutMark(text))
   } catch (error) {
     throw badFile(`${path} is not JSON: ${(error as Error).message}`)
   }
@@ -63,6 +75,7 @@ export const fillSlots = (files: readonly LocalFile[], slots: readonly string[])
   const how = `Say which file fills which slot: ${slots.map(slot => `${slot}=FILE`).join(' ')}`
   const unknown = files.find(({slot}) => slot !== null && !slots.includes(slot))
   if (unknown) throw usage(`The template has no slot ${unknown.slot}`, how)
+  if (files.length > slots.length) throw usage(`The template takes ${plural(slots.length, 'file')}, and these are ${files.length}`, how)
   const taken = new Set(files.map(({slot}) => slot))
   const named = files.map(file => {
     const stem = file.name.replace(/\.[^.]*$/, '').toLowerCase()

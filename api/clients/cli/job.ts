@@ -31,7 +31,11 @@ export const waitForJob = async (cli: Cli, session: Session, asked: Json): Promi
     }
   } catch (error) {
     if (signal.aborted)
-      throw interrupted(signal.reason, `You no longer wait for the job ${asked.id}, which goes on`, `Come back with: lading jobs wait ${asked.id}`)
+      throw interrupted(
+        signal.reason,
+        `You no longer wait for the job ${asked.id}, which goes on`,
+        `Come back with: lading jobs wait ${asked.id}`,
+      )
     throw error
   } finally {
     progress.clear()

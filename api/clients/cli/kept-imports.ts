@@ -1,6 +1,8 @@
 import {createHash} from 'node:crypto'
 import {readdir, readFile, rm, stat} from 'node:fs/promises'
+import {hostname} from 'node:os'
 import {join} from 'node:path'
+import {usage} from './failure.ts'
 import type {LocalFile} from './inputs.ts'
 import {writePrivately} from './profiles.ts'
 import type {Settings} from './settings.ts'
@@ -14,12 +16,12 @@ const keepDays = 7
 export type Named = {server: string; org: string; how: object; files: readonly LocalFile[]}
 
 /**
- * Remembers an import until its run is begun, so that the same command carries on what was interrupted. Where nothing can be kept, as in a
+ * Remembers an import until its run is begun, and has ended where it is watched, so that the same command carries on what was interrupted. Where nothing can be kept, as in a
  * container without a home, that is told once, and is no reason not to import.
  */
 export const openKept = async ({stateDirectory}: Settings, {server, org, how, files}: Named, warn: (text: string) => void) => {
   const folder = join(stateDirectory, 'imports')
-  const named = files.map(({path, bytes, modifiedMs, slot}) => [path, bytes, modifiedMs, slot])
+  const named = files.map(({path, bytes, modifiedMs, slot, digest}) => [...(digest ? [digest] : [path, modifiedMs]), bytes, slot])
   const key = createHash('sha256')
     .update(JSON.stringify([server, org, how, named]))
     .digest('hex')
@@ -35,17 +37,32 @@ export const openKept = async ({stateDirectory}: Settings, {server, org, how, fi
   }
   return {
     async read(): Promise<Kept | null> {
-      const text = await readFile(path, 'utf8').catch(() => null)
-      try {
-        return text === null ? null : JSON.parse(text)
-      } catch {
-        return null
-      }
+      const {by, ...kept} = await readFile(path, 'utf8')
+        .then(JSON.parse)
+        .catch(() => ({}))
+      if (by && isAlive(by)) throw atWork(kept.import, by.pid)
+      return kept.import && Array.isArray(kept.files) ? kept : null
     },
-    write: (kept: Kept) => trying(() => writePrivately(path, JSON.stringify(kept))),
+    write: (kept: Kept) => trying(() => writePrivately(path, JSON.stringify({...kept, by: {host: hostname(), pid: process.pid}}))),
     forget: () => trying(() => rm(path, {force: true})),
   }
 }
+
+/** Whether the process that keeps it still runs: two would send into one import, and run it twice. */
+const isAlive = ({host, pid}: {host: string; pid: number}) => {
+  if (host !== hostname() || pid === process.pid) return false
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+const atWork = (importId: string, pid: number) =>
+  usage(
+    `The same command is under way already: process ${pid} imports these files as ${importId}`,
+    'Wait for it, or add --fresh to import them a second time',
+  )
 
 const forgetOld = async (folder: string) => {
   for (const name of await readdir(folder).catch(() => [])) {

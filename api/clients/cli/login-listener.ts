@@ -41,7 +41,7 @@ export const listenForSession = async (state: string, {signal, timeoutMs}: {sign
 /** The token of a form that has the state; null for anything else. `Host` keeps other names of this machine out. */
 const take = async (request: IncomingMessage, state: string, port: number): Promise<string | null> => {
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
-  if (request.method !== 'POST' || !isForm || request.headers.host !== `127.0.0.1:${port}`) return null
+  if (request.method !== 'POST' || request.url !== '/' || !isForm || request.headers.host !== `127.0.0.1:${port}`) return null
   let text = ''
   for await (const chunk of request) {
     text += chunk

@@ -11,8 +11,10 @@ export const wholeNumber = (given: string): number => {
 export const rowRange = (given: string): {from?: number; to?: number} => {
   const [, from, dash, to] = /^(\d*)(-?)(\d*)$/.exec(given.trim()) ?? []
   if (from === undefined || (!from && !to)) throw new InvalidArgumentError('Rows are numbers such as 1-100, 500- or 7.')
-  if (!dash) return {from: Number(from), to: Number(from)}
-  return {...(from && {from: Number(from)}), ...(to && {to: Number(to)})}
+  const range = dash ? {...(from && {from: Number(from)}), ...(to && {to: Number(to)})} : {from: Number(from), to: Number(from)}
+  const {from: first = 1, to: last = first} = range
+  if (first < 1 || last < first) throw new InvalidArgumentError('Rows begin with 1, and the last is not before the first.')
+  return range
 }
 
 /** Many at once are asked for page by page. */

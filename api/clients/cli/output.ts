@@ -11,9 +11,9 @@ type Stream = NodeJS.WriteStream
  */
 export type Output = ReturnType<typeof openOutput>
 
-type Streams = {out: Stream; err: Stream; columns: number | null}
+type Streams = {out: Stream; err: Stream; columns: number | null; isDumb?: boolean}
 
-export const openOutput = (json: boolean, {out, err, columns}: Streams) => {
+export const openOutput = (json: boolean, {out, err, columns, isDumb = false}: Streams) => {
   const write = (stream: Stream, text: string) => void stream.write(`${text}\n`)
   const width = () => out.columns || err.columns || columns || 80
   const style = (format: Style, text: string, stream: Stream = out) => styleText(format, text, {stream})
@@ -23,7 +23,7 @@ export const openOutput = (json: boolean, {out, err, columns}: Streams) => {
   return {
     json,
     /** A person looks at it, and lines may be drawn again. */
-    isLive: Boolean(err.isTTY) && !json,
+    isLive: Boolean(err.isTTY) && !json && !isDumb,
     isTerminal: Boolean(out.isTTY),
     out,
     err,

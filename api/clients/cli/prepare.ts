@@ -24,7 +24,7 @@ export type Asked = {
   streams?: boolean
 }
 
-/** `run`: where an earlier command of the same words had begun it already. `forget`: once it is begun there is nothing to carry on. */
+/** `run`: where an earlier command of the same words had begun it already. `forget`: once it has come to its end there is nothing to carry on. */
 export type Prepared = {importId: string; sources: Json[]; run: Json | null; forget(): Promise<void>}
 
 type Plan = {files: LocalFile[]; flows: Json[] | null; slots: boolean; body: {name?: string; templateId?: string; connectorId?: string}}

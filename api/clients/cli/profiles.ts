@@ -1,5 +1,6 @@
 import {chmod, mkdir, readFile, rename, rm, writeFile} from 'node:fs/promises'
 import {dirname, join} from 'node:path'
+import {badFile} from './failure.ts'
 import type {Settings} from './settings.ts'
 
 /** What a sign-in at a server left: a session, or a token that was given. */
@@ -17,10 +18,9 @@ export const readProfiles = async (settings: Settings): Promise<Kept> => {
   if (text === null) return {current: null, servers: {}}
   try {
     const {current, servers} = JSON.parse(text)
-    return {current: current ?? null, servers: servers ?? {}}
-  } catch {
-    throw new Error(`${fileOf(settings)} is not what lading wrote there: delete it and sign in again`)
-  }
+    if (typeof (servers ?? 0) === 'object' && (current === null || URL.canParse(current))) return {current, servers}
+  } catch {}
+  throw badFile(`${fileOf(settings)} is not what lading wrote there`, 'Delete it, and sign in again: lading login')
 }
 
 /** Signed in at it, and the one that is meant from now on. */

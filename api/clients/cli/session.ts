@@ -1,7 +1,7 @@
-import {ApiError, type Client, openClient} from '../http.ts'
+import {ApiError, type Client} from '../http.ts'
 import {signedOut, usage} from './failure.ts'
 import type {Output} from './output.ts'
-import {withPatience} from './patience.ts'
+import {openPatient} from './patience.ts'
 import {readProfiles, renewProfile} from './profiles.ts'
 import type {Settings} from './settings.ts'
 
@@ -32,9 +32,12 @@ export const usualServer = 'http://127.0.0.1:4000'
 /** An address as people write it: without a scheme it is https, but on this machine. */
 export const serverOf = (given: string): string => {
   const isLocal = /^(localhost|127\.|\[::1\])/.test(given)
-  const text = /^https?:\/\//.test(given) ? given : `${isLocal ? 'http' : 'https'}://${given}`
-  if (!URL.canParse(text)) throw usage(`${given} is no address of a server`, 'Write it as https://lading.example.com')
-  const {origin, pathname} = new URL(text)
+  const text = /^https?:\/\//i.test(given) ? given : `${isLocal ? 'http' : 'https'}://${given}`
+  const isOther = /^(?!https?:)[a-z][\w+.-]*:\/\//i.test(given)
+  if (isOther || !URL.canParse(text)) throw usage(`${given} is no address of a server`, 'Write it as https://lading.example.com')
+  const {origin, pathname, username, password} = new URL(text)
+  if (username || password)
+    throw usage('An address with a name or a password in it is not for lading', 'Write it as https://lading.example.com')
   return origin + pathname.replace(/\/+$/, '')
 }
 
@@ -51,7 +54,7 @@ export const openSession = async (settings: Settings, named: string | undefined)
   const profile = settings.token ? null : (await readProfiles(settings)).servers[server]
   if (!settings.token && !profile) throw signedOut(`Nobody is signed in at ${server}`, (named ?? settings.server) ? server : undefined)
   let token = settings.token ?? profile!.token
-  const client = withPatience(openClient({base: server, bearer: () => token}))
+  const client = openPatient(server, () => token)
   const keepFresh = async () => {
     if (!profile || !isPastHalf(token)) return
     token = await renew(client, token)

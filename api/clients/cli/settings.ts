@@ -15,6 +15,8 @@ export type Settings = {
   browser: string | null
   /** `COLUMNS`, where the terminal does not tell its width. */
   columns: number | null
+  /** `TERM=dumb`: a terminal on which nothing can be drawn again. */
+  isDumb: boolean
 }
 
 type Environment = Record<string, string | undefined>
@@ -29,5 +31,6 @@ export const readSettings = (env: Environment = process.env): Settings => {
     stateDirectory: join(given('XDG_STATE_HOME') ?? join(homedir(), '.local', 'state'), 'lading'),
     browser: given('BROWSER'),
     columns: Number.isInteger(columns) && columns > 0 ? columns : null,
+    isDumb: given('TERM') === 'dumb',
   }
 }

@@ -149,7 +149,7 @@ const stateOf = async ({session, signal}: Sending, at: string, known: Json): Pro
 /** The parts must be of one file. */
 const assertUntouched = async (opened: FileHandle, {bytes, modifiedMs, path}: LocalFile) => {
   const now = await opened.stat()
-  if (now.size === bytes && Math.floor(now.mtimeMs) === modifiedMs) return
+  if (now.size === bytes && Math.floor(now.ctimeMs) === modifiedMs) return
   throw badFile(`${path} was changed while it was sent`, 'Nothing was imported. Run it again when nobody writes to it any more')
 }
 

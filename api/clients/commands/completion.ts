@@ -8,7 +8,10 @@ export default (cli: Cli, program: Command) => {
     .summary('print a completion script for a shell')
     .addArgument(new Argument('<shell>').choices(SHELLS))
     .addHelpText('after', COMPLETION_HELP)
-    .action((shell: Shell) => void cli.out.out.write(writeCompletion(shell, describe(program))))
+    .action((shell: Shell) => {
+      const script = writeCompletion(shell, describe(program))
+      cli.out.answer({script}, script.trimEnd())
+    })
 }
 
 const describe = (command: Command): Node => ({

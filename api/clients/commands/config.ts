@@ -51,6 +51,9 @@ export default (cli: Cli, program: Command) => {
     .action((directory: string, options: {prune?: boolean}) => push(cli, directory, Boolean(options.prune)))
 }
 
+const notPulled = (directory: string) =>
+  usage(`${directory} holds no configuration that was pulled`, `Begin with: lading config pull ${directory}`)
+
 type There = {files: Files; version: number; etag: string; configuration: Configuration}
 
 /** The registry first: whatever is written after it makes its version too old, never too new. */
@@ -62,7 +65,7 @@ const readThere = async ({client, path}: Session): Promise<There> => {
     if (!shared) continue
     const {template} = await client.get(path(`templates/${id}`))
     const {name, description, connectorId, sources, flows} = template
-    templates.push({name, description, connectorId, sources, flows, ...{}})
+    templates.push({name, description, connectorId, sources, flows})
   }
   const configuration = {registry, libraries, templates}
   return {files: filesOf(configuration), version: registry.version, etag: headers.get('etag') ?? `"${registry.version}"`, configuration}
@@ -102,6 +105,7 @@ const diff = async (cli: Cli, directory: string) => {
   if (origin) assertOrigin(origin, session, directory)
   const {files: there, version} = await readThere(session)
   const here = await readFiles(directory)
+  if (!origin && here.size === 0) throw notPulled(directory)
   const paths = [...new Set([...here.keys(), ...there.keys()])].sort()
   const changes = paths.flatMap(path => {
     const [before, after] = [there.get(path), here.get(path)]
@@ -143,7 +147,7 @@ const showChange = (out: Output, {path, change, diff: lines}: {path: string; cha
 const push = async (cli: Cli, directory: string, prune: boolean) => {
   const session = await cli.open()
   const origin = await readOrigin(directory)
-  if (!origin) throw usage(`${directory} holds no configuration that was pulled`, `Begin with: lading config pull ${directory}`)
+  if (!origin) throw notPulled(directory)
   assertOrigin(origin, session, directory)
   const there = await readThere(session)
   const here = await readFiles(directory)

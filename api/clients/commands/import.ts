@@ -36,12 +36,13 @@ export default (cli: Cli, program: Command) => {
       }
       const {declaredRows, dryRun = false, rows} = options
       const run = begun ?? (await startRun(session, importId, {dryRun, ...(declaredRows && {declaredRows}), ...(rows && {rows})}))
-      await forget()
       const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
       if (isWatched(options)) {
         cli.out.event({event: 'run', import: importId, run}, what)
-        return followRun(cli, session, run, options.failOn)
+        await followRun(cli, session, run, options.failOn)
+        return forget()
       }
+      await forget()
       const rowsThere = sources.reduce((sum, source) => sum + source.rows, 0)
       const names = clean(sources.map(({name}) => name).join(', '))
       cli.out.answer({...sent, run}, [`${what} has begun: ${plural(rowsThere, 'row')} of ${names}`, `Next: lading watch ${run.id}`])
@@ -55,7 +56,8 @@ export const failOn = (more = '') =>
   new Option('--fail-on <rows>', `which rows that were not written make it end with 2${more} (default: refused)`).choices(FAIL_ON)
 
 const IMPORT_HELP = `
-Files are sent in parts. When that is interrupted, the same command goes on where it broke off.
+Files are sent in parts. When that or the watching is interrupted, the same command goes on where it
+broke off, with the same import and run; --fresh imports them a second time.
 With --watch it ends with what became of the rows: 0 all written, 2 some not, 3 stopped.
 --fail-on refused counts rows that were refused, failed or never answered; skipped also those
 passed over or waiting for a decision; never counts none, and only a stop is not 0.

@@ -81,7 +81,7 @@ const show = async ({out, open}: Cli, namespace: string, source: boolean) => {
   const {client, path} = await open()
   const at = path(`libraries/${encodeURIComponent(namespace)}`)
   const {library} = await client.get(at)
-  if (source) return void out.out.write(library.source)
+  if (source && !out.json) return void out.out.write(library.source)
   const versions = await Array.fromAsync(readPages(client, `${at}/versions`, 'versions'))
   const functions = library.manifest.functions.map(
     ({name, parameters, description}: Json) =>

@@ -6,10 +6,11 @@ import {Failure, signedOut, usage} from '../cli/failure.ts'
 import {Interrupted, interrupted} from '../cli/interrupt.ts'
 import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
+import {openPatient} from '../cli/patience.ts'
 import {dropProfile, keepProfile, readProfiles} from '../cli/profiles.ts'
 import {type Cli, chooseServer, lifeOf} from '../cli/session.ts'
 import {clean, moment} from '../cli/words.ts'
-import {type Json, openClient} from '../http.ts'
+import type {Json} from '../http.ts'
 
 const waitMinutes = 10
 
@@ -45,8 +46,8 @@ export default (cli: Cli, program: Command) => {
     .action(async () => {
       const {client, server} = await cli.open()
       const me = await client.get('/auth/me')
-      const {token} = (await readProfiles(cli.settings)).servers[server] ?? {}
-      const life = token && !cli.settings.token ? lifeOf(token) : null
+      const {token} = cli.settings.token ? {} : ((await readProfiles(cli.settings)).servers[server] ?? {})
+      const life = token ? lifeOf(token) : null
       cli.out.answer({server, ...me}, [
         `${clean(me.user.name)} <${clean(me.user.email)}>`,
         `  org     ${clean(me.org?.name ?? '-')} (${me.org?.id ?? 'none'})`,
@@ -63,7 +64,7 @@ const login = async (cli: Cli, {token: given, browser, dc}: Options) => {
   if (server.startsWith('http:') && !/^http:\/\/(127\.|localhost|\[::1\])/.test(server))
     out.warn(`${server} is not encrypted: whoever listens on the way can use the session`)
   const token = given === undefined ? await askBrowser(cli, server, {browser, ...(dc && {dc})}) : await readToken(cli, given)
-  const client = openClient({base: server, bearer: () => token})
+  const client = openPatient(server, () => token)
   const me = await client.get('/auth/me')
   if (!me.org) throw signedOut(`${me.user.email} is in no org there: accept an invitation in the browser first`, server)
   await keepProfile(settings, server, {token, org: me.org.id, orgName: me.org.name, email: me.user.email})
@@ -113,8 +114,7 @@ const askBrowser = async (cli: Cli, server: string, {browser, dc}: {browser: boo
 }
 
 /** Before a person is sent to a page that is not there. */
-const assertReachable = async (server: string): Promise<Json> =>
-  openClient({base: server, bearer: () => null}).call('GET', '/health', {timeoutMs: 15_000})
+const assertReachable = async (server: string): Promise<Json> => openPatient(server, () => null).call('GET', '/health', {timeoutMs: 15_000})
 
 const LOGIN_HELP = `
 Without a token a browser is opened on this machine: sign in there, compare the code, and let the

@@ -1,15 +1,16 @@
 import {createWriteStream, rmSync} from 'node:fs'
-import {rename} from 'node:fs/promises'
+import {rename, stat} from 'node:fs/promises'
 import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Command} from 'commander'
 import {usage} from '../cli/failure.ts'
-import {findRun} from '../cli/find.ts'
+import {findRun, runPath} from '../cli/find.ts'
 import {interrupted} from '../cli/interrupt.ts'
+import {notOurs} from '../cli/patience.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import {clean} from '../cli/words.ts'
-import type {Json} from '../http.ts'
+import {type Json, readPages, Unreachable} from '../http.ts'
 
 type Logs = {follow?: boolean; failed?: boolean; limit?: number}
 type Results = {output?: string; failed?: boolean; plan?: boolean; source?: string}
@@ -37,7 +38,9 @@ Examples:
   program
     .command('results')
     .summary('get a run as a file')
-    .description('The file as it was, with what became of each row and its record ids; to the standard output or a file.')
+    .description(
+      'The file as it was, with what became of each row and its record ids; to the standard output or a file. With --json and no file: a line a row.',
+    )
     .argument('<run>', 'its id, or that of an import, whose last run is meant')
     .option('-o, --output <file>', 'write it there')
     .option('--failed', 'only rows that were not written, to be put right and imported again')
@@ -97,18 +100,40 @@ async function* readEntries({client, path, keepFresh}: Session, {id}: Json, {fol
   }
 }
 
-const results = async (cli: Cli, given: string, {output, failed, plan, source}: Results) => {
+const results = async (cli: Cli, given: string, asked: Results) => {
+  const {output, failed, plan, source} = asked
   if (failed && plan) throw usage('Ask for --failed or for --plan, not both')
   const session = await cli.open()
   const run = await findRun(session, given, (one: Json) => one.dryRun === Boolean(plan))
   if (!run.importId) throw usage(`${run.id} read no file here: an engine of your own carries it`, `Its log is here: lading logs ${run.id}`)
+  if (cli.out.json && output === undefined) return sayRows(cli, session, run, asked)
   const kind = plan ? 'plan' : failed ? 'failed' : 'results'
   const query = {run: run.id, source}
   const response = await session.client.open('GET', session.path(`imports/${run.importId}/${kind}.csv`), {query, timeoutMs: 600_000})
-  const body = Readable.fromWeb(response.body as never)
+  if (!response.headers.get('content-type')?.includes('csv')) throw notOurs()
+  const body = Readable.from(readWhole(response))
   if (output === undefined || output === '-') return pipeline(body, cli.out.out, {end: false})
   await writeWhole(output, body)
-  cli.out.answer({file: output, run: run.id, bytes: Number(response.headers.get('content-length'))}, `${output} is written`)
+  cli.out.answer({file: output, run: run.id, bytes: (await stat(output)).size}, `${output} is written`)
+}
+
+/** A connection that breaks in mid-answer is the network's doing, and is told as such. */
+async function* readWhole({body, url}: Response) {
+  try {
+    yield* body as AsyncIterable<Uint8Array>
+  } catch (error) {
+    throw new Unreachable(`The connection to ${new URL(url).origin} broke before the file was whole`, {cause: error})
+  }
+}
+
+/** The same for programs: every row of every file on a line, with what became of it. */
+const sayRows = async (cli: Cli, session: Session, run: Json, {failed, source}: Results) => {
+  const {client} = session
+  const at = `${runPath(session, run)}/rows`
+  const {sources} = await client.get(at, {source, limit: 1})
+  const outcome = failed ? wentWrong.join(',') : undefined
+  for (const {id} of source ? [{id: source}] : sources)
+    for await (const row of readPages(client, at, 'rows', {source: id, outcome, limit: 200})) await say(cli, {source: id, ...row})
 }
 
 /** What breaks off, by Ctrl-C too, leaves the file that was there before. */

@@ -1,6 +1,6 @@
 import type {Command} from 'commander'
 import {EXIT} from '../cli/exit-codes.ts'
-import {Failure, usage} from '../cli/failure.ts'
+import {Failure, notThere, usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
 import {wholeNumber} from '../cli/options.ts'
 import type {Cli, Session} from '../cli/session.ts'
@@ -52,7 +52,7 @@ const readAll = async ({client, path}: Session): Promise<Json[]> => {
 const find = async (session: Session, given: string) => {
   const all = await readAll(session)
   const [found, another] = all.filter(({id, name}) => id === given || name === given)
-  if (!found) throw usage(`There is no schedule ${given}`, 'List those there are: lading schedules')
+  if (!found) throw notThere(`There is no schedule ${given}`, 'List those there are: lading schedules')
   if (another) throw usage(`Several schedules are called ${given}`, 'Name it by its id: lading schedules')
   return {schedule: found, at: session.path(`templates/${found.templateId}/schedules/${found.id}`)}
 }

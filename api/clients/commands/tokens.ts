@@ -1,5 +1,5 @@
 import {type Command, InvalidArgumentError} from 'commander'
-import {usage} from '../cli/failure.ts'
+import {notThere, usage} from '../cli/failure.ts'
 import type {Cli} from '../cli/session.ts'
 import {clean} from '../cli/words.ts'
 import type {Json} from '../http.ts'
@@ -71,7 +71,7 @@ const revoke = async ({out, open}: Cli, given: string) => {
   const {client, path} = await open()
   const {tokens} = await client.get(path('tokens'))
   const [found, another] = tokens.filter((one: Json) => one.id === given || (one.name === given && !one.revokedAt))
-  if (!found) throw usage(`There is no token ${given}`, 'List those there are: lading tokens')
+  if (!found) throw notThere(`There is no token ${given}`, 'List those there are: lading tokens')
   if (another) throw usage(`Several tokens are called ${given}`, 'Name it by its id: lading tokens')
   const {token} = await client.delete(path(`tokens/${found.id}`))
   out.answer({token}, `${clean(token.name)} is revoked: whatever used it is refused from now on`)

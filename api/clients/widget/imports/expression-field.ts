@@ -8,7 +8,7 @@ import {Button} from '../ui/button.ts'
 import {TextArea, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
 import {type Trying, useTried} from './expression-test.ts'
-import type {Sample} from './module-data.ts'
+import type {Sample} from './sample.ts'
 import {sayTested, sayTried} from './tried.ts'
 
 /** The field that is written, and where its import, file and module are. */

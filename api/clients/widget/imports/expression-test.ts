@@ -1,6 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
 import {client, inOrg} from '../state/session.ts'
-import type {Sample} from './module-data.ts'
+import type {Sample} from './sample.ts'
 import type {Tested} from './tried.ts'
 
 export type Trying = {tested: Tested | null; error: unknown; isBusy: boolean}

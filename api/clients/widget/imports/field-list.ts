@@ -10,7 +10,8 @@ import type {Target} from './expression-field.ts'
 import {dropMapping, type Field, type Issue, isFillable, isLink, issuesAt, missingFields, putMapping, sayMapping} from './flows.ts'
 import type {Flow, Mapping, Source} from './import.ts'
 import {errorAt, modeFields, modesFor} from './mapping-modes.ts'
-import type {FieldsOf, Sample} from './module-data.ts'
+import type {FieldsOf} from './module-data.ts'
+import type {Sample} from './sample.ts'
 
 type Props = {
   flow: Flow

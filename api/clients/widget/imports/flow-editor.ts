@@ -8,8 +8,9 @@ import {MatchFields, RowConditions} from './flow-options.ts'
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
 import type {Draft} from './mapping-draft.ts'
-import {type FieldsOf, type Sample, useSample} from './module-data.ts'
+import {type FieldsOf, useSample} from './module-data.ts'
 import {Proposals} from './proposals.ts'
+import type {Sample} from './sample.ts'
 
 type Props = {found: Imported; draft: Draft; at: number; allFields: FieldsOf}
 

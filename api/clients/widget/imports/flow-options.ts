@@ -4,7 +4,7 @@ import {ExpressionField} from './expression-field.ts'
 import {type Field, type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow} from './import.ts'
 import {errorAt} from './mapping-modes.ts'
-import type {Sample} from './module-data.ts'
+import type {Sample} from './sample.ts'
 
 type Props = {flow: Flow; fields: Field[]; sample: Sample; issues: Issue[]; change: (flow: Flow) => void}
 type Match = NonNullable<Flow['match']>

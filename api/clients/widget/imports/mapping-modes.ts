@@ -3,8 +3,8 @@ import {Check, Select, TextField} from '../ui/field.ts'
 import {ExpressionField, type Target} from './expression-field.ts'
 import {type Field, type Issue, isLink, isPicklist, issuesAt, isUserLink, sayIssue} from './flows.ts'
 import type {Mapping} from './import.ts'
-import type {Sample} from './module-data.ts'
 import {PicklistFields} from './picklist-fields.ts'
+import type {Sample} from './sample.ts'
 
 export type ModeProps = {
   mapping: Mapping

@@ -3,6 +3,7 @@ import {type Loaded, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import type {Field, Module} from './flows.ts'
 import type {Source} from './import.ts'
+import {type Sample, sampleOf} from './sample.ts'
 
 export type FieldsOf = ReadonlyMap<string, Field[]>
 
@@ -33,22 +34,12 @@ export const useFields = (connector: string, names: readonly string[]): Loaded<F
   )
 }
 
-/** Some rows of a file, for proposals and previews. */
-export type Sample = {columns: string[]; rows: string[][]}
-const sampleRows = 20
-const longestCell = 1000
-const mostColumns = 500
-
 export const useSample = (importId: string, source: Source): Loaded<Sample> =>
   useLoad(
     async signal => {
       const path = inOrg(`/imports/${importId}/sources/${source.id}/rows`)
       const {columns, rows} = await client.get(path, {limit: 50}, signal)
-      const whole = (rows as {values: string[]; struck: string | null; ragged: boolean}[]).filter(
-        ({struck, ragged}) => struck === null && !ragged,
-      )
-      const cut = (values: string[]) => values.slice(0, mostColumns).map(cell => cell.slice(0, longestCell))
-      return {columns: columns.slice(0, mostColumns), rows: whole.slice(0, sampleRows).map(({values}) => cut(values))}
+      return sampleOf(columns, rows)
     },
     [importId, source.id, JSON.stringify([source.reader, source.cleaning])],
   )

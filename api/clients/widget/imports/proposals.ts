@@ -9,8 +9,8 @@ import {percent, plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {type Field, isFillable, unusedColumns} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
-import type {Sample} from './module-data.ts'
 import {acceptAll, choicesFor, type Proposal, type Proposals as Proposed, sayModel, sayWhy, sureProposals, takeColumn} from './proposing.ts'
+import type {Sample} from './sample.ts'
 
 type Props = {
   found: Imported

@@ -28,7 +28,7 @@ export const TemplatePage = ({params}: PageProps) => {
       title=${template?.name ?? 'Template'}
       trail=${[{label: 'Templates', href: to('templates')}]}
       lead=${template?.description}
-      actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>Import with it</a>`}
+      actions=${template && may('operator') && html`<a class="button main" href=${to('imports', 'new', {template: id})}>Import with it</a>`}
     >
       <${Shown} of=${loaded}>
         ${(one: Template) => html`

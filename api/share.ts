@@ -1,4 +1,4 @@
-import {Refusal} from '../../shared/errors.ts'
+import {Refusal} from '../shared/errors.ts'
 
 /** How much of a process one of many may hold at once. Gives back what ends the hold, and refuses the one too many as BUSY. */
 export const openShares = ({most, says}: {most: number; says: string}) => {
@@ -17,3 +17,6 @@ export const openShares = ({most, says}: {most: number; says: string}) => {
     }
   }
 }
+
+/** Of expressions an org tries, by whichever way: every org waits for the same few threads. */
+export const holdTrial = openShares({most: 4, says: 'The org tries four expressions already: ask again in a moment'})

@@ -1,0 +1,20 @@
+/** Some rows of a file, for proposals and previews. */
+export type Sample = {columns: string[]; rows: string[][]}
+export type FileRow = {values: string[]; struck: string | null; ragged: boolean}
+
+/** What the API takes of a sample; a file may have more of each. */
+const mostRows = 20
+const longestCell = 1000
+const mostColumns = 500
+const longestName = 500
+const mostCharacters = 500_000
+
+/** Whole rows alone, as many as may be sent. A column whose name is too long to be sent is left out, and nothing is proposed for it. */
+export const sampleOf = (columns: readonly string[], rows: readonly FileRow[]): Sample => {
+  const sent = [...columns.keys()].filter(at => columns[at]!.length <= longestName).slice(0, mostColumns)
+  const whole = rows.filter(({struck, ragged}) => struck === null && !ragged).slice(0, mostRows)
+  const cells = whole.map(({values}) => sent.map(at => (values[at] ?? '').slice(0, longestCell)))
+  let characters = 0
+  const fitting = cells.filter(row => (characters += row.reduce((sum, cell) => sum + cell.length, 0)) <= mostCharacters)
+  return {columns: sent.map(at => columns[at]!), rows: fitting}
+}
