@@ -1,9 +1,12 @@
-import {writeFileSync} from 'node:fs'
+import {once} from 'node:events'
+import {mkdirSync, readdirSync, writeFileSync} from 'node:fs'
+import {createServer} from 'node:http'
+import type {AddressInfo} from 'node:net'
 import {join} from 'node:path'
 import test from 'ava'
 import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../cli-process.ts'
 import {accountRows, accounts, ok, openOrg} from '../importing.ts'
-import {type World, world} from '../world.ts'
+import {endWithWorld, type World, world} from '../world.ts'
 
 let house: World
 let org: Awaited<ReturnType<typeof openOrg>>
@@ -51,6 +54,8 @@ test('a file goes by a pipe from its upload to its results, and every row is the
   t.is(run.counts.Accounts.created, 40)
   t.is(house.crm.records('example', 'Accounts').filter(({Account_Number}: any) => String(Account_Number).startsWith('P-')).length, 40)
 
+  const rows = eventsOf((await home.run(['results', run.id, '--json'])).out)
+  t.deepEqual([rows.length, rows[39].rowNumber, rows[39].entries[0].outcome], [40, 40, 'created'])
   const results = await home.run(['results', run.id])
   t.is(results.code, 0)
   t.is(results.out.trim().split('\n').length, 41)
@@ -60,10 +65,13 @@ test('a file goes by a pipe from its upload to its results, and every row is the
 })
 
 test('rows that were not written end it with 2, lines say what next, and nothing of a terminal is in a pipe', async t => {
+  const TMPDIR = join(home.here, 'tmp')
+  mkdirSync(TMPDIR)
   const {code, out, err} = await home.run(['import', 'companies=-', '-t', 'Companies', '--watch'], {
-    input: `${accountRows(4, 'R-')},R-9,x\n`,
+    ...{input: `${accountRows(4, 'R-')},R-9,x\n`, env: {TMPDIR}},
   })
   t.is(code, 2, err)
+  t.deepEqual(readdirSync(TMPDIR), [], 'nothing of the rows is left behind')
   t.regex(out, /Accounts: 4 created, 1 refused/)
   t.regex(out, /\nNext:\n {2}lading results run_\w+ --failed/)
   t.false(control.test(out + err), out + err)
@@ -179,6 +187,12 @@ test('what is wrong is said with what to do, and with a code of its own', async 
     t.regex(ended.err, says)
     t.is(ended.out, '')
   }
+  const page = createServer((_, response) => void response.writeHead(200, {'content-type': 'text/html'}).end('<h1>It works</h1>'))
+  await once(page.listen(0, '127.0.0.1'), 'listening')
+  endWithWorld(async () => void page.close())
+  const strange = await home.run(['connections'], {env: {LADING_URL: `http://127.0.0.1:${(page.address() as AddressInfo).port}`}})
+  t.is(strange.code, 6)
+  t.regex(strange.err, /^Error: What answers there is not lading/)
   const asJson = await home.run(['runs', '--json'], {env: {LADING_TOKEN: ''}})
   t.is(asJson.code, 5)
   t.like(JSON.parse(asJson.err), {code: 'NOT_SIGNED_IN', exit: 5})

@@ -120,7 +120,16 @@ test.serial('Ctrl-C stops watching and not the run, and says how to come back; c
 test.serial('a connection that breaks while a run is watched is opened again, and the end is heard', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const path = fileOf('cut.csv', accountRows(10, 'W-'))
-  const watching = home.start(['import', path, '-t', 'Companies', '--watch', '--json'])
+  const args = ['import', path, '-t', 'Companies', '--watch', '--json']
+  const killed = home.start(args)
+  await until(killed.out, text => text.includes('"event":"progress"'))
+  const twice = await home.run(args)
+  t.is(twice.code, 4)
+  t.regex(twice.err, /under way already: process \d+ imports these files as imp_/)
+  killed.child.kill('SIGTERM')
+  t.is((await killed.ended).code, 143)
+
+  const watching = home.start(args)
   await until(watching.out, text => text.includes('"event":"progress"'))
   wire.cut()
   house.crm.release()

@@ -1,4 +1,3 @@
-import {Writable} from 'node:stream'
 import test from 'ava'
 import fc from 'fast-check'
 import {filesOf, hashOf as hash, isOurs, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
@@ -128,7 +127,12 @@ test('the same value is the same text, and names become file names that do not m
   t.not(one, other)
   t.regex(none!, /^template-[0-9a-f]{8}$/)
   t.deepEqual(['modules/a.json', 'libraries/a/source.js'].map(isOurs), [true, true])
-  t.deepEqual(['libraries/../source.js', 'modules/..\\..\\x.json', 'modules/a/b.json', '../settings.json'].map(isOurs), [false, false, false, false])
+  t.deepEqual(['libraries/../source.js', 'modules/..\\..\\x.json', 'modules/a/b.json', '../settings.json'].map(isOurs), [
+    false,
+    false,
+    false,
+    false,
+  ])
   const files = filesOf({
     registry: {settings: {}, writing: {}, modules: [{key: 'leads'}], fields: {leads: [{apiName: 'b'}, {apiName: 'a'}]}},
     libraries: [],
@@ -243,15 +247,14 @@ test('every command teaches: what it does, its options, and those of the whole p
   for (const {name, names = [name]} of nouns)
     for (const one of names) {
       let text = ''
-      const written = new Writable({write: (more, _, done) => done(void (text += more))})
-      const stream = Object.assign(written, {columns: 80}) as unknown as NodeJS.WriteStream
+      const stream = {columns: 80} as NodeJS.WriteStream
       const out = openOutput(false, {out: stream, err: stream, columns: null})
       const program = await createProgram({
         settings: readSettings({}),
         out,
         args: [one],
         exit: () => {},
-        keepHelp: () => {},
+        keepHelp: more => void (text += more),
         interrupt: () => new AbortController().signal,
       })
       program.commands.find(command => command.name() === one)!.outputHelp()

@@ -76,8 +76,7 @@ export const pauseBefore = (error: unknown, {isRead, tries, waitMs, wasThere = f
 }
 
 /** Nobody listens there, there is no such host, it is not who it says, something else answered, or nothing for as long as a call may take. */
-const isHopeless = (error: Unreachable) =>
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|NOT_OURS|TimeoutError)$|CERT|SSL/.test(reasonOf(error))
+const isHopeless = (error: Unreachable) => /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|NOT_OURS|TimeoutError)$|CERT|SSL/.test(reasonOf(error))
 
 const reasonOf = ({cause}: Unreachable): string => {
   const {name, code, cause: deeper} = (cause ?? {}) as {name?: string; code?: unknown; cause?: {code?: unknown}}
