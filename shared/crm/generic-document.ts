@@ -138,7 +138,9 @@ const issuesOf = ({idField, displayField, fields}: DocumentModule) => {
 const repeated = (named: {apiName: string}[]) =>
   named.flatMap(({apiName}, at) => (named.findIndex(one => one.apiName === apiName) < at ? [at] : []))
 
+/** Asked of what is no address too: one check that failed keeps no other from running. */
 function isPlain(text: string) {
+  if (!URL.canParse(text)) return false
   const {username, password, search, hash, protocol} = new URL(text)
   return username + password + search + hash === '' && /^https?:$/.test(protocol)
 }

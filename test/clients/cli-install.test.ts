@@ -65,5 +65,5 @@ test('a word that is no command is answered with one that is', async t => {
   const home = openHome()
   const unknown = await home.run(['improt'])
   t.is(unknown.code, 4)
-  t.is(unknown.err, "Error: unknown command 'improt'\nDid you mean import? See: lading help COMMAND\n")
+  t.is(unknown.err, "Error: unknown command 'improt'\nDid you mean import? See: lading --help\n")
 })

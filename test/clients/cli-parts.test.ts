@@ -1,3 +1,4 @@
+import {PassThrough} from 'node:stream'
 import test from 'ava'
 import fc from 'fast-check'
 import {filesOf, hashOf as hash, isOurs, mergeFiles, slugsOf} from '../../api/clients/cli/config-files.ts'
@@ -247,7 +248,7 @@ test('every command teaches: what it does, its options, and those of the whole p
   for (const {name, names = [name]} of nouns)
     for (const one of names) {
       let text = ''
-      const stream = {columns: 80} as NodeJS.WriteStream
+      const stream = Object.assign(new PassThrough(), {columns: 80}) as unknown as NodeJS.WriteStream
       const out = openOutput(false, {out: stream, err: stream, columns: null})
       const program = await createProgram({
         settings: readSettings({}),

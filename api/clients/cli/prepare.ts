@@ -1,5 +1,6 @@
-import {ApiError, type Json} from '../http.ts'
-import {usage} from './failure.ts'
+import {ApiError, type Json, Unreachable} from '../http.ts'
+import {EXIT} from './exit-codes.ts'
+import {Failure, usage} from './failure.ts'
 import {findConnection, findTemplate} from './find.ts'
 import {bindFlows, fillSlots, type LocalFile, readFlows, readInputs} from './inputs.ts'
 import {Interrupted, interrupted} from './interrupt.ts'
@@ -57,7 +58,9 @@ export const prepareImport = async (cli: Cli, session: Session, asked: Asked): P
   } catch (error) {
     // The same again would be refused again, also when what it is held against has been put right.
     if (error instanceof ApiError && [400, 410, 413, 422].includes(error.status)) await kept.forget()
-    throw error
+    if (!(error instanceof Unreachable)) throw error
+    const next = 'What was sent is kept for a day: once the server answers, the same command goes on where it broke off'
+    throw new Failure(error.message, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
   }
 }
 

@@ -4,7 +4,7 @@ import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {Command} from 'commander'
-import {usage} from '../cli/failure.ts'
+import {badFile, usage} from '../cli/failure.ts'
 import {findRun, runPath} from '../cli/find.ts'
 import {interrupted} from '../cli/interrupt.ts'
 import {notOurs} from '../cli/patience.ts'
@@ -141,7 +141,9 @@ const writeWhole = async (path: string, body: Readable) => {
   const draft = `${path}.${process.pid}.part`
   const remove = () => rmSync(draft, {force: true})
   process.once('exit', remove)
-  await pipeline(body, createWriteStream(draft))
+  await pipeline(body, createWriteStream(draft)).catch(error => {
+    throw error.syscall === 'open' ? badFile(`${path} cannot be written (${error.code})`, 'Check its path and its rights') : error
+  })
   await rename(draft, path)
   process.off('exit', remove)
 }
