@@ -261,6 +261,11 @@ test('every command teaches: what it does, its options, and those of the whole p
       program.commands.find(command => command.name() === one)!.outputHelp()
       t.regex(text, new RegExp(`^Usage: lading ${one}\\b[^]*--server <url>[^]*--json`), one)
       for (const line of text.split('\n')) t.true(line.length <= 100, line)
+      for (const verb of program.commands.find(command => command.name() === one)!.commands) {
+        text = ''
+        verb.outputHelp()
+        t.regex(text, /\nExamples?[:,]/, `${one} ${verb.name()}`)
+      }
       seen.push(one)
     }
   t.is(new Set(seen).size, seen.length)

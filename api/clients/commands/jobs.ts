@@ -1,4 +1,5 @@
 import type {Command} from 'commander'
+import {addExamples} from '../cli/examples.ts'
 import {waitForJob} from '../cli/job.ts'
 import type {Cli} from '../cli/session.ts'
 import {clean, count, moment} from '../cli/words.ts'
@@ -29,6 +30,11 @@ export default (cli: Cli, program: Command) => {
       const job = await waitForJob(cli, session, await session.client.get(session.path(`jobs/${encodeURIComponent(id)}`)))
       cli.out.answer({job}, describe(job))
     })
+  addExamples(jobs, EXAMPLES)
+}
+
+const EXAMPLES = {
+  show: 'show 0f8fad5b-d9cb-469f-a165-70867728950e',
 }
 
 const describe = ({id, name, state, progress, error, createdAt, endedAt}: Json): string[] => [

@@ -1,6 +1,7 @@
 import {readFile, stat} from 'node:fs/promises'
 import {dirname, join} from 'node:path'
 import type {Command} from 'commander'
+import {addExamples} from '../cli/examples.ts'
 import {badFile, usage} from '../cli/failure.ts'
 import {readJsonFile} from '../cli/inputs.ts'
 import {wholeNumber} from '../cli/options.ts'
@@ -51,6 +52,15 @@ export default (cli: Cli, program: Command) => {
     .summary('delete one')
     .argument('<namespace>')
     .action((namespace: string) => remove(cli, namespace))
+  addExamples(libraries, EXAMPLES)
+}
+
+const EXAMPLES = {
+  list: 'list',
+  show: 'show names --source > source.js',
+  publish: 'publish libraries/names',
+  restore: 'restore names 3',
+  delete: 'delete names',
 }
 
 const list = async ({out, open}: Cli) => {

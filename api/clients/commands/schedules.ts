@@ -1,4 +1,5 @@
 import type {Command} from 'commander'
+import {addExamples} from '../cli/examples.ts'
 import {EXIT} from '../cli/exit-codes.ts'
 import {Failure, notThere, usage} from '../cli/failure.ts'
 import {waitForJob} from '../cli/job.ts'
@@ -33,6 +34,16 @@ export default (cli: Cli, program: Command) => {
     .action((given: string, options: {again?: boolean; wait?: boolean}) => fire(cli, given, options))
   named('on', 'switch it on').action((given: string) => turn(cli, given, true))
   named('off', 'switch it off').action((given: string) => turn(cli, given, false))
+  addExamples(schedules, EXAMPLES)
+}
+
+const EXAMPLES = {
+  list: 'list --json | jq -r ".schedules[] | select(.enabled) | .name"',
+  show: 'show "Nightly leads"',
+  firings: 'firings "Nightly leads" --limit 5',
+  fire: 'fire "Nightly leads" --wait',
+  on: 'on "Nightly leads"',
+  off: 'off "Nightly leads"',
 }
 
 const heads = {

@@ -1,5 +1,6 @@
 import {writeFile} from 'node:fs/promises'
 import type {Command} from 'commander'
+import {addExamples} from '../cli/examples.ts'
 import {EXIT} from '../cli/exit-codes.ts'
 import {Failure} from '../cli/failure.ts'
 import {findConnection, findTemplate} from '../cli/find.ts'
@@ -60,6 +61,16 @@ export default (cli: Cli, program: Command) => {
     .summary('delete one')
     .argument('<template>', 'name or id')
     .action((named: string) => remove(cli, named))
+  addExamples(templates, EXAMPLES)
+}
+
+const EXAMPLES = {
+  list: 'list --json | jq -r ".templates[].name"',
+  show: 'show Leads',
+  export: 'export Leads -o leads.json',
+  import: 'import leads.json --share',
+  save: 'save imp_01k9… "Leads of the month"',
+  delete: 'delete tpl_01k9…',
 }
 
 const list = async ({out, open}: Cli) => {

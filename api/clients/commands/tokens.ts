@@ -1,4 +1,5 @@
 import {type Command, InvalidArgumentError} from 'commander'
+import {addExamples} from '../cli/examples.ts'
 import {notThere, usage} from '../cli/failure.ts'
 import type {Cli} from '../cli/session.ts'
 import {clean} from '../cli/words.ts'
@@ -29,6 +30,13 @@ export default (cli: Cli, program: Command) => {
     .summary('end one')
     .argument('<token>', 'its name or id')
     .action((given: string) => revoke(cli, given))
+  addExamples(tokens, EXAMPLES)
+}
+
+const EXAMPLES = {
+  list: 'list',
+  create: 'create "nightly import" --expires 90d',
+  revoke: 'revoke "nightly import"',
 }
 
 /** `90d`, `12h`, or a date. */
