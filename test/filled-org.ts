@@ -36,7 +36,7 @@ export const fillOrg = async (house: World, org: Org, user: string): Promise<Ids
     schedules: schedule.id,
     ...{org: org.org, tokens: token.id, invitations: invitation.id, members: members[0].id, jobs: job.id, connector: org.connector},
     ...{imports: importId!, sources: source.id, runs: run.id, connectors: org.connector, records: await recordOf(org)},
-    ...{libraries: library, writes: write.id, templates: template, filling: filling.id, uploads: upload.id, authorised: runId},
+    ...{libraries: library, writes: write.id, templates: template, filling: filling.id, uploads: upload.id},
   }
 }
 
@@ -53,7 +53,7 @@ export const nightly = (more: object = {}) => ({
   ...more,
 })
 
-const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
+export const manifestOf = (namespace: string) => ({namespace, version: '1.0.0', scope: 'org', description: '', functions: [{name: 'one'}]})
 
 /** One the run has just made; only its own CRM has it. */
 const recordOf = async ({call, org, connector}: Org): Promise<string> => {

@@ -54,12 +54,20 @@ const fill = async (house: Deployment, user: string): Promise<{ids: Ids; bearers
   const operator = (await house.makeOrg({role: 'operator', org: org.org})).token
   const {secret: token} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'fuzz'}), 201)
   const [view, writer] = [await house.openView({org: org.org}), await house.openView({org: org.org, write: true})]
-  return {ids, bearers: {owner: org.session, operator, token, view, writer}}
+  const {runId} = await ok(org.call('POST', '/entitlements/runs/authorise', {declaredRows: 100_000, connectorId: org.connector}), 200)
+  return {ids: {...ids, authorised: runId}, bearers: {owner: org.session, operator, token, view, writer}}
 }
 
 const isInside = ({access, path}: Route) => 'backoffice' in access || 'operator' in access || path.startsWith('/staff/')
 
-const ENDS = ['post /auth/session/refresh', 'put /orgs/:org/production', 'patch /orgs/:org/members/:id', 'patch /orgs/:org/config/writing']
+const ENDS = [
+  'post /auth/session/refresh',
+  'put /orgs/:org/production',
+  'patch /orgs/:org/members/:id',
+  'patch /orgs/:org/config/writing',
+  'post /entitlements/runs/:runId/progress',
+  'post /entitlements/runs/:runId/lease',
+]
 
 const ends = ({method, path}: Route) => method === 'delete' || ENDS.includes(`${method} ${path}`)
 

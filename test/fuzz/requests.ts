@@ -4,6 +4,7 @@ import type {Route} from '../../api/route.ts'
 import {newId} from '../../shared/ids.ts'
 import {type Ids, parametersOf} from '../filled-org.ts'
 import {fromSchema} from './from-schema.ts'
+import {goodBodies} from './good-bodies.ts'
 import {bend, boundaries, deepJson} from './odd-values.ts'
 import type {Place} from './places.ts'
 
@@ -107,7 +108,7 @@ const parameter = (collection: string, {ids, foreign}: Pick<Place, 'ids' | 'fore
 
 const unknownIds = [newId('imp'), newId('con'), newId('tok'), newId('run'), '00000000-0000-4000-8000-000000000000', '4400001999999999999']
 
-const modules = fc.constantFrom('Accounts', 'Leads', 'Contacts', 'Deals', 'Orders', 'Nothing')
+const modules = fc.constantFrom('Accounts', 'Accounts', 'Accounts', 'Leads', 'Contacts', 'Deals', 'Orders', 'Nothing')
 const fields = fc.constantFrom('Account_Name', 'Account_Number', 'Billing_City', 'Last_Name', 'Email', 'Nothing')
 const USUAL: Record<string, fc.Arbitrary<string>> = {
   ...{module: modules, apiName: fields, version: fc.constantFrom('1', '2', '1.0.0'), offset: fc.constantFrom('0', '1', '2')},
@@ -156,7 +157,10 @@ const bodiesOf = (route: Route, place: Place): fc.Arbitrary<Body> => {
     return fc.constantFrom(...files).map(text => ({bytes: Buffer.from(text), headers: {'content-type': 'application/octet-stream'}}))
   const json = {'content-type': 'application/json'}
   if (route.body !== 'bytes')
-    return of(route.body, route.example?.body, place).map(value => ({bytes: Buffer.from(JSON.stringify(value) ?? ''), headers: json}))
+    return of(route.body, goodBodies(place.ids)[`${route.method} ${route.path}`] ?? route.example?.body, place).map(value => ({
+      bytes: Buffer.from(JSON.stringify(value) ?? ''),
+      headers: json,
+    }))
   const [sent] = [route.sends ?? []].flat() as {type: string; schema?: z.ZodType}[]
   const type = {'content-type': sent?.type ?? 'application/json'}
   const values = of(sent?.schema, route.example?.body, place)

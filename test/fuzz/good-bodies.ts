@@ -1,0 +1,23 @@
+import {type Ids, manifestOf, nightly} from '../filled-org.ts'
+import {accounts} from '../importing.ts'
+import {leadsTemplate} from '../templating.ts'
+
+/** Bodies that lead somewhere in an org as `fillOrg` leaves it, where neither the schema nor the example of the route does. */
+export const goodBodies = (ids: Ids): Record<string, unknown> => ({
+  'put /orgs/:org/imports/:id/flows': [{id: 'f', sourceId: ids.sources, ...accounts}],
+  'put /orgs/:org/imports/:id/slots': {leads: ids.sources},
+  'post /orgs/:org/templates': leadsTemplate({name: 'Of the fuzz'}),
+  'put /orgs/:org/templates/:id': leadsTemplate(),
+  'post /orgs/:org/templates/:id/schedules': nightly(),
+  'put /orgs/:org/templates/:id/schedules/:schedule': nightly(),
+  'put /orgs/:org/libraries/:namespace': {manifest: manifestOf(ids.libraries!), source: 'export const one = () => 1'},
+  'post /orgs/:org/connectors/:id/records/:module': {
+    runId: ids.authorised,
+    items: [{rowKey: 'r2', payload: {Account_Name: 'Written'}}],
+  },
+  'put /orgs/:org/connectors/:id/records/:module': {
+    runId: ids.authorised,
+    items: [{rowKey: 'r3', recordId: ids.records, payload: {Billing_City: 'Bern'}}],
+  },
+  'patch /orgs/:org/members/:id': {role: 'operator'},
+})
