@@ -19,7 +19,7 @@ const tellEveryMs = 2_000
 const withinMs = 5_000
 
 /**
- * OpenTelemetry's SDK, loaded by those alone who trace (20 MB of optional packages). Spans leave in the background, 512 at a time; a collector
+ * OpenTelemetry's SDK, loaded by those alone who trace (20 MB of packages). Spans leave in the background, 512 at a time; a collector
  * that is away costs spans and nothing else: at most 8,192 wait, and what comes after is dropped. Headers, certificates and compression are
  * the exporter's own, by its standard `OTEL_EXPORTER_OTLP_…` variables. The provider is not made the process's: libraries would send
  * spans of their own, with SQL in them.

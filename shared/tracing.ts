@@ -47,9 +47,7 @@ type Traced = Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_SERVICE_NAME' |
 /** Once per process, before anything is traced; `close` sends what is left, for at most a few seconds. */
 export const openTracing = async (config: Traced, {log, part}: {log: Log; part: string}): Promise<Tracing> => {
   if (config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return {close: async () => {}}
-  const {openExport} = await import('./tracing-export.ts').catch(cause => {
-    throw new Error('OTEL_EXPORTER_OTLP_ENDPOINT needs the optional packages @opentelemetry/…: npm ci installs them', {cause})
-  })
+  const {openExport} = await import('./tracing-export.ts')
   const exporting = await openExport(config, part)
   tracer = exporting.tracer
   log.info({endpoint: new URL(config.OTEL_EXPORTER_OTLP_ENDPOINT).origin}, 'tracing')
