@@ -10,6 +10,9 @@ export const canary = (number: number): string => {
 
 const alphabet = 'bcdfghjkmpqvwxz'
 
+/** Ids are random letters, some of which would be some canary's. */
+export const withoutIds = (log: string): string => log.replaceAll(/\b[a-z]{3}_[0-9a-z]{26}\b/g, 'an id')
+
 /** How a value can be found again in what was sent: as it is, folded, turned round, encoded, or any five of its letters. */
 export const traces = (secret: string, sent: string): string[] => {
   const {folded, runs} = readSent(sent)

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {type Assisted, type Home, openAssisted, openHome, people} from '../ai.ts'
 import {type ApiProcess, startApiProcess} from '../api-process.ts'
-import {canary, traces} from '../canaries.ts'
+import {canary, traces, withoutIds} from '../canaries.ts'
 import {type Call, openCalls} from '../client.ts'
 import {ok} from '../importing.ts'
 import {addConnector, discover, moduleOf} from '../registering.ts'
@@ -70,15 +70,15 @@ for (const policy of ['allow', 'masked', 'deny'] as const)
       t.true(model.journal.length > 1)
       for (const secret of secrets) if (traces(secret, sent).length > 0) t.fail(`${secret} left under ${policy}: ${traces(secret, sent)}`)
       t.is(/plain3/.test(sent), policy !== 'deny', 'what is nobody’s is told by the policy')
-      // Ids are random letters, some of which would be some canary's.
-      const log = api.output().replaceAll(/\b[a-z]{3}_[0-9a-z]{26}\b/g, 'an id')
+      const log = withoutIds(api.output())
       for (const secret of secrets) if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
     }
     t.true(cells >= 1900)
     const {secrets, sample} = sampleOf(12)
     const told = await askTools(call, sample)
     for (const secret of secrets) if (traces(secret, told).length > 0) t.fail(`${secret} went to an MCP client under ${policy}`)
-    for (const secret of secrets) if (traces(secret, api.output()).length > 0) t.fail(`${secret} is in the log`)
+    const log = withoutIds(api.output())
+    for (const secret of secrets) if (traces(secret, log).length > 0) t.fail(`${secret} is in the log`)
     t.is(/plain3/.test(told), policy !== 'deny')
     t.true(api.output().includes('the model: '), 'the log was there to look into')
   })
