@@ -5,7 +5,7 @@ import {promisify} from 'node:util'
 import {gzip} from 'node:zlib'
 
 /** A file as a browser is given it: TypeScript without its types, each line where it was. */
-export type WidgetFile = {type: string; body: Buffer; zipped: Buffer}
+type WidgetFile = {type: string; body: Buffer; zipped: Buffer}
 /** `name` is made of what is in the files: an address with it may be kept for ever. */
 export type WidgetBuild = {name: string; files: Map<string, WidgetFile>; styles: string[]}
 

@@ -40,7 +40,7 @@ export const traceparent = (): string | undefined => {
 /** What logs name it by; undefined where nothing is traced. */
 export const traceId = (): string | undefined => traceparent()?.split('-')[1]
 
-export type Tracing = {close(): Promise<void>}
+type Tracing = {close(): Promise<void>}
 
 type Traced = Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_SERVICE_NAME' | 'OTEL_TRACES_SAMPLER_ARG'>
 

@@ -1,6 +1,6 @@
 import {type ChildProcess, spawn} from 'node:child_process'
 import {once} from 'node:events'
-import {mkdtempSync, rmSync} from 'node:fs'
+import {mkdtempSync, rmSync, writeFileSync} from 'node:fs'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
@@ -9,7 +9,7 @@ import {endWithWorld} from './world.ts'
 export const cliPath = fileURLToPath(new URL('../api/clients/lading.js', import.meta.url))
 
 export type Ended = {code: number | null; out: string; err: string}
-export type Started = {
+type Started = {
   child: ChildProcess
   out(): string
   err(): string
@@ -35,7 +35,13 @@ export const openHome = (env: Record<string, string> = {}) => {
   endWithWorld(async () => rmSync(here, {recursive: true, force: true}))
   const places = {XDG_CONFIG_HOME: join(here, 'config'), XDG_STATE_HOME: join(here, 'state'), LADING_URL: '', LADING_TOKEN: ''}
   const start = (args: string[], asked: Asked = {}) => startCli(args, {cwd: here, ...asked, env: {...places, ...env, ...asked.env}})
-  return {here, start, run: (args: string[], asked?: Asked) => start(args, asked).ended}
+  /** Writes a file there; answers its path. */
+  const put = (name: string, text: string) => {
+    const path = join(here, name)
+    writeFileSync(path, text)
+    return path
+  }
+  return {here, put, start, run: (args: string[], asked?: Asked) => start(args, asked).ended}
 }
 
 /** The command line as a process of its own, as a shell starts it. Killed after a minute. */

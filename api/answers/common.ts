@@ -14,14 +14,13 @@ export const Id = (prefix: string, what: string) =>
   z.string().meta({description: `${what}. Opaque, begins with \`${prefix}_\``, examples: [`${prefix}_01k9m0v6f8e2r4t7w3y5z1a2b3`]})
 
 /** A job's id is a UUID of the queue's. */
-export const JobId = (what = 'The job') => z.uuid().meta({description: what, examples: ['0f8fad5b-d9cb-469f-a165-70867728950e']})
+const JobId = (what = 'The job') => z.uuid().meta({description: what, examples: ['0f8fad5b-d9cb-469f-a165-70867728950e']})
 
 /** How many of something: a whole number from 0. */
 export const Count = (what: string) => z.int().nonnegative().describe(what)
 
 /** Bytes, milliseconds, seconds: whole numbers from 0 whose unit stands in the description. */
 export const Bytes = (what: string) => z.int().nonnegative().describe(`${what}, in bytes`)
-export const Millis = (what: string) => z.int().nonnegative().describe(`${what}, in milliseconds`)
 export const Seconds = (what: string) => z.int().nonnegative().describe(`${what}, in seconds`)
 
 /** Money: a whole number of the smallest unit of its currency, such as cents. May be below zero only where that is said. */

@@ -21,7 +21,7 @@ export const Samples = z
     'The most telling of the file that went to the model: `allow` values at will, `values` of columns that are nobody’s, `masked` shapes alone, `none`',
   )
 
-export const KeptTurn = Answer({
+const KeptTurn = Answer({
   id: Id('trn', 'The turn'),
   position: z.int().nonnegative().describe('Its place in the conversation, counted from 0'),
 }).meta({id: 'KeptTurn', description: 'Where an answer is kept'})

@@ -37,7 +37,7 @@ export const RecordResult = z
   .union([Answer({...named, ...written}), Answer({...named, ...failed})])
   .meta({id: 'RecordResult', description: 'What became of one record'})
 
-export const RowsResult = z
+const RowsResult = z
   .union([Answer({...ofParent, ...replaced}), Answer({...ofParent, ...failed})])
   .meta({id: 'RowsResult', description: 'What became of the rows of one parent'})
 

@@ -1,6 +1,6 @@
 import type {Client, Json, Sent} from './http.ts'
 
-export type StreamEvent = {event: string; data: Json; id: string | null}
+type StreamEvent = {event: string; data: Json; id: string | null}
 
 /**
  * Server-sent events of one answer, each with its data read as JSON, until the server ends it. 204 is an end without any. `EventSource` can

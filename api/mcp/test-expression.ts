@@ -65,8 +65,7 @@ export const testExpression = tool({
     const nameOf = (column: string) => out.columns[columns.indexOf(column)]!.name
     const source = value === undefined ? null : nameOf(value)
     const place = {columns: columns.map(nameOf), rows: leaving, source, field: await findField(input, named), libraries, context}
-    const leave = holdTrial(caller.org)
-    const outcome = await tryExpression(expression, {...place, signal}).finally(leave)
+    const outcome = await holdTrial(caller.org, () => tryExpression(expression, {...place, signal}))
     if ('tried' in outcome) return {compiles: true, issue: null, results: out.value(outcome.tried) as typeof outcome.tried}
     const {message, line = null, column = null} = outcome.issue
     return {compiles: false, issue: {message: out.text(message), line, column}, results: []}

@@ -50,8 +50,8 @@ context. Nothing is kept. All rows together have five seconds.`,
     async handle({db, caller: {org}, body, request: {signal}}) {
       const {expression, connectorId, columns, source = null, module, field} = body
       const target = module !== undefined && field !== undefined ? {module, field} : null
-      const leave = holdTrial(org)
-      return testExpression(db, {org, connectorId, expression, columns, rows: recordsOf(body), source, target, signal}).finally(leave)
+      const asked = {org, connectorId, expression, columns, rows: recordsOf(body), source, target, signal}
+      return holdTrial(org, () => testExpression(db, asked))
     },
   }),
 ]

@@ -38,12 +38,7 @@ export default [
     answers: {200: RunRows},
     refusals: [...ofRecords, 'INVALID_CURSOR'],
     example: {query: {outcome: 'refused,failed', limit: 50}},
-    async handle(input) {
-      const leave = hold(input.caller.org)
-      return findOwn(input)
-        .then(found => readRunRows(input, found, input.query))
-        .finally(leave)
-    },
+    handle: input => hold(input.caller.org, async () => readRunRows(input, await findOwn(input), input.query)),
   }),
 
   route({
@@ -57,12 +52,7 @@ export default [
     query: z.object({source: Source, cursor: Cursor}),
     answers: {200: RunTally},
     refusals: [...ofRecords, 'INVALID_CURSOR'],
-    async handle(input) {
-      const leave = hold(input.caller.org)
-      return findOwn(input)
-        .then(found => tallyRows(input, found, input.query))
-        .finally(leave)
-    },
+    handle: input => hold(input.caller.org, async () => tallyRows(input, await findOwn(input), input.query)),
   }),
 
   route({
@@ -75,11 +65,6 @@ export default [
     answers: {200: RunRowLog},
     refusals: ofRecords,
     example: {query: {row: 17}},
-    async handle(input) {
-      const leave = hold(input.caller.org)
-      return findOwn(input)
-        .then(found => readRunRow(input, found, input.query))
-        .finally(leave)
-    },
+    handle: input => hold(input.caller.org, async () => readRunRow(input, await findOwn(input), input.query)),
   }),
 ]

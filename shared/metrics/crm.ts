@@ -1,7 +1,7 @@
 import {BRIEF, counter, gauge, histogram} from './registry.ts'
 
 /** The kinds of calls there are, whatever the destination calls them. */
-export const OPERATIONS = [
+const OPERATIONS = [
   ...['create', 'update', 'replace_rows', 'read', 'search', 'query'],
   ...['metadata', 'users', 'licence', 'token', 'revoke'],
 ] as const

@@ -11,7 +11,7 @@ import {gauge} from './registry.ts'
 type Tools = {db: Pool; hot: Hot; config: Pick<Config, 'STORAGE_DIR' | 'S3_BUCKET'>; log: Log}
 
 /** Figures of all processes together, the same whoever is scraped: to be taken as a maximum, never as a sum. */
-export type DeploymentFigures = {text(): Promise<string>}
+type DeploymentFigures = {text(): Promise<string>}
 
 /** However many scrape, the database is asked once in so long by each process. */
 const keptMs = 10_000

@@ -119,7 +119,7 @@ export type ToldEntry = {
   /** Of a dry run. Null: nothing is to be written, or the values are not kept yet. */
   changes: {field: string; label: string; old: string; new: string}[] | null
 }
-export type ToldRow = {rowNumber: number; entries: ToldEntry[]}
+type ToldRow = {rowNumber: number; entries: ToldEntry[]}
 
 /** `withValues`: what a dry run would write is read too. */
 type Of = {snapshot: Snapshot; source: SnapshotSource; from: number; withValues?: boolean}

@@ -10,9 +10,9 @@ import {lockOpenImport} from '../sources/find.ts'
 import {chooseSlot, slotsOf} from '../templates/slots.ts'
 
 /** At a time, of one import. */
-export const mostUnfinished = 10
+const mostUnfinished = 10
 /** What all unfinished files of an org come to, in the largest its plan allows. */
-export const mostLargestFiles = 20
+const mostLargestFiles = 20
 
 type Begun = {
   org: string

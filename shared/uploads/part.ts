@@ -24,6 +24,7 @@ export const keepPart = async (tools: Tools, place: OfUpload, {offset, body, sha
   if (offset < upload.kept || upload.kept === upload.bytes) return upload
   const key = `${place.org}/${place.importId}/${upload.id}-${offset}-${randomUUID()}`
   await insertLoose(db, key)
+  // Where it cannot be given up either, the round finds it among the loose ones.
   const bytes = await store(tools, {key, body, sha256, left: upload.bytes - offset}).catch(async error => {
     body.resume()
     await giveUp(tools, key).catch(() => {})

@@ -3,15 +3,10 @@ import {mkdir, rm, writeFile} from 'node:fs/promises'
 import {join} from 'node:path'
 import test from 'ava'
 import {routes} from '../../api/app.ts'
-import {listen} from '../../api/listen.ts'
-import {openTools} from '../../api/tools.ts'
-import {readConfig} from '../../shared/config.ts'
-import {openLog} from '../../shared/log.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
-import {createDatabase} from '../database.ts'
+import {openCutOff} from '../cut-off.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
-import {openProxy} from '../tcp-proxy.ts'
 import {until} from '../until.ts'
 import {world} from '../world.ts'
 
@@ -38,17 +33,7 @@ test('robots are sent away', async t => {
 })
 
 test('while the database is gone every request is a 503 that says when to ask again, and afterwards all is well', async t => {
-  const database = await createDatabase(t.title)
-  const proxy = await openProxy(database.url)
-  const config = readConfig({NODE_ENV: 'test', DATABASE_URL: proxy.url, PORT: '0', LOG_LEVEL: 'silent', DRAIN_SECONDS: '1'})
-  const tools = await openTools(config, openLog('test', 'silent'))
-  const api = await listen(tools)
-  t.teardown(async () => {
-    await api.drain()
-    await tools.close()
-    await proxy.close()
-    await database.drop()
-  })
+  const {api, proxy} = await openCutOff(t)
   const ask = openCalls(api.url)(null)
   const start = '/auth/zoho/start'
   t.is((await ask('GET', start)).status, 302)

@@ -117,15 +117,21 @@ test('an org holds its share of the threads, and no more', async t => {
   t.is(await until(told, code => code !== 'BUSY'), null, 'what was left is done no more')
 })
 
-test('a share is given back once', t => {
+test('a share is held as long as the work goes on, whatever comes of it, and is one’s own', async t => {
   const hold = openShares({most: 2, says: 'Too many'})
-  const [first] = [hold('a'), hold('a')]
-  t.throws(() => hold('a'), {message: 'Too many'})
-  hold('b')
-  first()
-  first()
-  hold('a')
-  t.throws(() => hold('a'))
+  const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+  const held = [hold('a', () => first.promise), hold('a', () => second.promise)]
+  const none = async () => t.fail('one too many is begun')
+  await t.throwsAsync(hold('a', none), {code: 'BUSY'})
+  t.is(await hold('b', async () => 'theirs'), 'theirs')
+  first.reject(new Error('broken'))
+  await t.throwsAsync(held[0]!, {message: 'broken'})
+  const third = Promise.withResolvers<string>()
+  held.push(hold('a', () => third.promise))
+  await t.throwsAsync(hold('a', none), {code: 'BUSY'})
+  second.resolve('done')
+  third.resolve('done')
+  t.deepEqual(await Promise.all(held.slice(1)), ['done', 'done'])
 })
 
 test('who listens for changes where none are told holds nothing open', async t => {

@@ -1,16 +1,11 @@
 import {randomUUID} from 'node:crypto'
 import test from 'ava'
-import {listen} from '../../api/listen.ts'
-import {openTools} from '../../api/tools.ts'
-import {readConfig} from '../../shared/config.ts'
-import {openLog} from '../../shared/log.ts'
 import {openDeploymentFigures} from '../../shared/metrics/deployment.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
-import {createDatabase} from '../database.ts'
+import {openCutOff} from '../cut-off.ts'
 import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
 import {readSamples, sumOf} from '../scraping.ts'
-import {openProxy} from '../tcp-proxy.ts'
 import {until} from '../until.ts'
 import {type World, world} from '../world.ts'
 
@@ -138,17 +133,7 @@ test.serial('however many scrape at once, Postgres is asked once', async t => {
 })
 
 test.serial('it answers in maintenance, and while Postgres is away with what it knows itself', async t => {
-  const database = await createDatabase(t.title)
-  const proxy = await openProxy(database.url)
-  const environment = {NODE_ENV: 'test', DATABASE_URL: proxy.url, PORT: '0', LOG_LEVEL: 'silent', DRAIN_SECONDS: '1', MAINTENANCE: '1'}
-  const tools = await openTools(readConfig({...environment, METRICS_TOKEN}), openLog('test', 'silent'))
-  const api = await listen(tools)
-  t.teardown(async () => {
-    await api.drain()
-    await tools.close()
-    await proxy.close()
-    await database.drop()
-  })
+  const {api, proxy} = await openCutOff(t, {MAINTENANCE: '1', METRICS_TOKEN})
   const ask = openCalls(api.url)(METRICS_TOKEN)
   t.is((await ask('GET', '/auth/me')).status, 503)
   t.like(await openCalls(api.url)('somebody')('GET', '/metrics'), {status: 503, body: {code: 'MAINTENANCE'}})

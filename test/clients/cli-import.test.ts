@@ -1,36 +1,24 @@
 import {once} from 'node:events'
-import {mkdirSync, readdirSync, writeFileSync} from 'node:fs'
+import {mkdirSync, readdirSync} from 'node:fs'
 import {createServer} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import {join} from 'node:path'
 import test from 'ava'
 import {cliPath, drawnBy, hasColour, hasEscapes, openHome, shownBy} from '../cli-process.ts'
-import {accountRows, accounts, ok, openOrg} from '../importing.ts'
+import {companies, openCompanies} from '../companies.ts'
+import {accountRows, accounts, type Org, ok} from '../importing.ts'
 import {endWithWorld, type World, world} from '../world.ts'
 
 let house: World
-let org: Awaited<ReturnType<typeof openOrg>>
+let org: Org
 let secret: string
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
   house = await world(t, {workers: ['imports', 'discovery', 'checks']})
-  org = await openOrg(house)
-  secret = (await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)).secret
-  await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)
+  ;({org, secret} = await openCompanies(house))
   home = openHome({LADING_URL: house.url, LADING_TOKEN: secret})
 })
-const companies = {
-  name: 'Companies',
-  sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
-  flows: [{id: 'f', sourceId: 'companies', ...accounts}],
-}
-
-const fileOf = (name: string, text: string) => {
-  const path = join(home.here, name)
-  writeFileSync(path, text)
-  return path
-}
 
 const eventsOf = (text: string): any[] =>
   text
@@ -42,7 +30,7 @@ const eventsOf = (text: string): any[] =>
 const control = /[^\P{Cc}\n\t]/u
 
 test('a file goes by a pipe from its upload to its results, and every row is there once', async t => {
-  const path = fileOf('whole.csv', accountRows(40, 'P-'))
+  const path = home.put('whole.csv', accountRows(40, 'P-'))
   const {code, out, err} = await home.run(['import', path, '--template', 'Companies', '--watch', '--json'])
   t.is(code, 0, err)
   t.is(err, '')
@@ -86,14 +74,14 @@ test('rows that were not written end it with 2, lines say what next, and nothing
 })
 
 test('a run that is stopped ends it with 3', async t => {
-  const path = fileOf('limit.csv', accountRows(30, 'L-'))
+  const path = home.put('limit.csv', accountRows(30, 'L-'))
   const {code, out} = await home.run(['import', path, '-t', 'Companies', '--declared-rows', '5', '--watch', '--json'])
   t.is(code, 3)
   t.like(eventsOf(out).at(-1), {event: 'end', exit: 3, run: {stop: {stoppedBy: 'declaration'}}})
 })
 
 test('a terminal is shown a bar that fits its width, then what became of the rows, and what to do next', async t => {
-  const path = fileOf('terminal.csv', accountRows(30, 'T-'))
+  const path = home.put('terminal.csv', accountRows(30, 'T-'))
   for (const columns of [80, 40]) {
     const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch'], {columns})
     t.is(code, 0, out)
@@ -116,9 +104,9 @@ test('a terminal is shown a bar that fits its width, then what became of the row
 
 test('flows of a file say what is done, and which file each reads', async t => {
   const more = {...accounts, id: 'more', sourceId: 'more'}
-  fileOf('flows.json', JSON.stringify({flows: [{...accounts, sourceId: 'first'}, more]}))
-  fileOf('first.csv', accountRows(3, 'F1-'))
-  fileOf('second.csv', accountRows(4, 'F2-'))
+  home.put('flows.json', JSON.stringify({flows: [{...accounts, sourceId: 'first'}, more]}))
+  home.put('first.csv', accountRows(3, 'F1-'))
+  home.put('second.csv', accountRows(4, 'F2-'))
   const {code, out, err} = await home.run(['import', 'first.csv', 'more=second.csv', '--flow', 'flows.json', '-w', '--json'])
   t.is(code, 0, err)
   t.is(eventsOf(out).at(-1).run.counts.Accounts.created, 7)
@@ -129,7 +117,7 @@ test('flows of a file say what is done, and which file each reads', async t => {
 })
 
 test('an import can be sent alone, checked, and run when it is good', async t => {
-  fileOf('checked.csv', `${accountRows(3, 'C-')}Company,C-4,${'x'.repeat(300)}\n`)
+  home.put('checked.csv', `${accountRows(3, 'C-')}Company,C-4,${'x'.repeat(300)}\n`)
   const sent = JSON.parse((await home.run(['import', 'checked.csv', '-t', 'Companies', '--no-run', '--json'])).out)
   t.is(sent.run, undefined)
   const {code, out} = await home.run(['checks', sent.import])
@@ -147,7 +135,7 @@ test('a file that did not fit is not carried on once the template has been put r
     flows: [{...companies.flows[0], fields: [{field: 'Account_Name', mode: 'column', source: 'title'}], match: undefined}],
   }
   const {template} = await ok(org.call('POST', `/orgs/${org.org}/templates`, wrong), 201)
-  const args = ['import', fileOf('mended.csv', accountRows(2, 'M-')), '-t', 'Mended', '--watch']
+  const args = ['import', home.put('mended.csv', accountRows(2, 'M-')), '-t', 'Mended', '--watch']
   t.is((await home.run(args)).code, 7)
   await ok(org.call('PUT', `/orgs/${org.org}/templates/${template.id}`, slots(['name', 'number', 'city'])), 200)
   const {code, err} = await home.run(args, {env: {XDG_STATE_HOME: '/dev/null/nowhere'}})
@@ -161,7 +149,7 @@ test('a file that did not fit is not carried on once the template has been put r
 })
 
 test('a reader that has read enough ends it quietly', async t => {
-  const path = fileOf('piped.csv', accountRows(3_000, 'Q-'))
+  const path = home.put('piped.csv', accountRows(3_000, 'Q-'))
   const {code, out} = await home.run(['import', path, '-t', 'Companies', '--dry-run', '--watch', '--json'])
   t.is(code, 0)
   const {run} = eventsOf(out).at(-1)
@@ -176,7 +164,7 @@ test('a reader that has read enough ends it quietly', async t => {
 test('what is wrong is said with what to do, and with a code of its own', async t => {
   const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
     [['import', 'nowhere.csv', '-t', 'Companies'], {}, 4, /^Error: There is no file nowhere\.csv\nCheck its path/],
-    [['import', fileOf('two.csv', 'a,b\n1,2\n'), '-t', 'Companies'], {}, 7, /\nError: .*\(INVALID\)\n .*The file has no column "name"\n/],
+    [['import', home.put('two.csv', 'a,b\n1,2\n'), '-t', 'Companies'], {}, 7, /\nError: .*\(INVALID\)\n .*The file has no column "name"\n/],
     [['whoami'], {LADING_TOKEN: 'lading_nonsense'}, 5, /Sign in again with: lading login/],
     [['whoami'], {LADING_URL: 'http://127.0.0.1:1'}, 6, /^Error: Nobody answers at .*\nCheck the address/],
     [['results', 'run_01k9m0v6f8e2r4t7w3y5z1a2b3'], {}, 7, /\(RUN_NOT_FOUND\)\nList the runs there are: lading runs/],

@@ -1,8 +1,7 @@
-import {writeFileSync} from 'node:fs'
-import {join} from 'node:path'
 import test from 'ava'
 import {openHome, shownBy} from '../cli-process.ts'
-import {accountRows, accounts, ok, openOrg} from '../importing.ts'
+import {openCompanies} from '../companies.ts'
+import {accountRows} from '../importing.ts'
 import {openStallingProxy, type StallingProxy} from '../stalling-proxy.ts'
 import {until} from '../until.ts'
 import {endWithWorld, type World, world} from '../world.ts'
@@ -14,25 +13,11 @@ let home: ReturnType<typeof openHome>
 
 test.before(async t => {
   house = await world(t, {workers: ['imports', 'discovery']})
-  const org = await openOrg(house)
-  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)
-  await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)
+  const {secret} = await openCompanies(house)
   wire = await openStallingProxy(house.url)
   endWithWorld(wire.close)
   home = openHome({LADING_URL: wire.url, LADING_TOKEN: secret})
 })
-
-const companies = {
-  name: 'Companies',
-  sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
-  flows: [{id: 'f', sourceId: 'companies', ...accounts}],
-}
-
-const fileOf = (name: string, text: string) => {
-  const path = join(home.here, name)
-  writeFileSync(path, text)
-  return path
-}
 
 const endOf = (out: string) => JSON.parse(out.trim().split('\n').at(-1)!)
 
@@ -42,7 +27,7 @@ const rows = 120
 const largeFile = (prefix: string) => {
   const note = 'n'.repeat(80_000)
   const lines = Array.from({length: rows}, (_, n) => `Company ${n + 1},${prefix}${n + 1},Town,${note}`)
-  return fileOf(`${prefix}large.csv`, `name,number,city,note\n${lines.join('\n')}\n`)
+  return home.put(`${prefix}large.csv`, `name,number,city,note\n${lines.join('\n')}\n`)
 }
 
 test.serial('an upload whose process is killed is carried on by the same command, and every row is there once', async t => {
@@ -101,7 +86,7 @@ test.serial('Ctrl-C while a file is sent says that the same command goes on', as
 
 test.serial('Ctrl-C stops watching and not the run, and says how to come back; cancel does stop it', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
-  const path = fileOf('held.csv', accountRows(10, 'H-'))
+  const path = home.put('held.csv', accountRows(10, 'H-'))
   const watching = home.start(['import', path, '-t', 'Companies', '--watch'], {columns: 80})
   await until(watching.out, text => text.includes('0/10 rows'))
   watching.child.stdin!.write('\x03')
@@ -119,7 +104,7 @@ test.serial('Ctrl-C stops watching and not the run, and says how to come back; c
 
 test.serial('a connection that breaks while a run is watched is opened again, and the end is heard', async t => {
   house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
-  const path = fileOf('cut.csv', accountRows(10, 'W-'))
+  const path = home.put('cut.csv', accountRows(10, 'W-'))
   const args = ['import', path, '-t', 'Companies', '--watch', '--json']
   const killed = home.start(args)
   await until(killed.out, text => text.includes('"event":"progress"'))

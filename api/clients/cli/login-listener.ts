@@ -2,7 +2,7 @@ import {createHash, timingSafeEqual} from 'node:crypto'
 import {createServer, type IncomingMessage, type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
 
-export type Listener = {port: number; token: Promise<string>; close(): void}
+type Listener = {port: number; token: Promise<string>; close(): void}
 
 const mostBytes = 16 * 1024
 

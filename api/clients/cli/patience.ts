@@ -12,7 +12,7 @@ export const openPatient = (base: string, bearer: () => string | null) => withPa
  * because too much was asked of it. Nobody listening there at all is said at once, unless there was an answer before: a server that is
  * started anew is back in seconds.
  */
-export const withPatience = (client: Client, waitMs = 300): Client => {
+const withPatience = (client: Client, waitMs = 300): Client => {
   let wasThere = false
   const ask = async (method: string, path: string, sent?: Sent) => {
     const answered = assertOurs(await client.call(method, path, sent))

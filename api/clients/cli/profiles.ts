@@ -4,7 +4,7 @@ import {badFile} from './failure.ts'
 import type {Settings} from './settings.ts'
 
 /** What a sign-in at a server left: a session, or a token that was given. */
-export type Profile = {token: string; org: string; orgName: string; email: string}
+type Profile = {token: string; org: string; orgName: string; email: string}
 type Kept = {current: string | null; servers: Record<string, Profile>}
 
 const fileOf = ({configDirectory}: Settings) => join(configDirectory, 'sessions.json')

@@ -27,7 +27,7 @@ export type Cli = {
   exit(code: number): void
 }
 
-export const usualServer = 'http://127.0.0.1:4000'
+const usualServer = 'http://127.0.0.1:4000'
 
 /** An address as people write it: without a scheme it is https, but on this machine. */
 export const serverOf = (given: string): string => {

@@ -4,7 +4,7 @@ import {curlOf} from './curl.ts'
 import {kindOf, type Schema, treeOf} from './schema.ts'
 import {inLine, inText, markdown} from './text.ts'
 
-export type Media = {schema?: Schema; example?: unknown}
+type Media = {schema?: Schema; example?: unknown}
 export type Parameter = {in: string; name: string; required?: boolean; description?: string; schema?: Schema; example?: unknown}
 export type Response = {description: string; content?: Record<string, Media>}
 

@@ -1,6 +1,6 @@
 import type {CheckProblem} from './import.ts'
 
-export const severities = ['error', 'warning', 'info'] as const
+const severities = ['error', 'warning', 'info'] as const
 type Severity = (typeof severities)[number]
 
 export const sayGroup = (severity: Severity, count: number): string => {

@@ -92,7 +92,7 @@ const keysOf: Record<Mapping['mode'], readonly (keyof Mapping)[]> = {
 }
 
 /** A mapping with what its mode reads and nothing else: what was typed for another mode is not sent. */
-export const tidyMapping = (mapping: Mapping): Mapping => {
+const tidyMapping = (mapping: Mapping): Mapping => {
   const kept = keysOf[mapping.mode].flatMap(key => {
     const value = mapping[key]
     return value === undefined || value === null || (value === '' && key !== 'staticValue') ? [] : [[key, value]]

@@ -1,3 +1,5 @@
+export type {CheckProblem} from '../../../../shared/checks/problem.ts'
+
 /** What the API answers of an import, as far as these pages look at it. */
 export type Imported = {
   id: string
@@ -106,21 +108,6 @@ export type Flow = {
 }
 
 export type Checks = {state: string; startedAt: string | null; endedAt: string | null; rows: number | null; stale: boolean}
-export type CheckProblem = {
-  severity: 'error' | 'warning' | 'info'
-  kind: string
-  source: string | null
-  flow: string | null
-  module: string | null
-  field: string | null
-  column: string | null
-  place: {line: number; column: number} | null
-  count: number
-  rows: number[]
-  samples: string[]
-  message: string
-  fix: string
-}
 
 /** A run as far as a list of imports and the steps tell of it. */
 export type RunOutline = {

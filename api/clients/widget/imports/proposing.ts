@@ -41,7 +41,7 @@ const isFree = (flow: Flow, field: string) =>
   flow.parent?.field !== field && !flow.fields.some(one => one.field === field && one.mode !== 'skip')
 
 /** A link is looked for by what people call its record; into everything else goes the cell. */
-export const mappingFor = ({apiName, type}: Field, column: string): Mapping => ({
+const mappingFor = ({apiName, type}: Field, column: string): Mapping => ({
   field: apiName,
   mode: type === 'lookup' ? 'search' : 'column',
   source: column,

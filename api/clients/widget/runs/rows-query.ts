@@ -82,7 +82,7 @@ export const sayOutcome = (value: string): string =>
 
 const otherOutcomes: Record<string, string> = {lookup: 'Link', would_ask: 'Would ask', made_after_no_answer: 'Made after no answer'}
 
-export const sayAction = (value: string): string =>
+const sayAction = (value: string): string =>
   value
     .split(',')
     .map(one => actionWords[one as ActionKey]?.word ?? one)

@@ -9,12 +9,12 @@ import {Before} from './before.ts'
 import {chooseRun} from './choose.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
-import {useRun} from './live.ts'
-import {LiveSheet, RunLine, WhyNotice} from './live-sheet.ts'
+import {Followed} from './followed.ts'
+import {RunLine, WhyNotice} from './live-sheet.ts'
 import {EveryRow, Outcomes} from './outcomes.ts'
 import {Reasons} from './reasons.ts'
 import {Retry} from './retry.ts'
-import {isOver, type Run} from './run.ts'
+import type {Run} from './run.ts'
 import {sumCounts} from './tally.ts'
 import {useTally} from './use-tally.ts'
 
@@ -35,19 +35,10 @@ const RunBody = ({id, known}: {id: string; known: Known}) => {
     await known.again()
   }
   if (runId === null) return html`<${Before} id=${id} known=${known} onStarted=${started} />`
-  return html`<${OneRun} key=${runId} id=${id} runId=${runId} known=${known} onStarted=${started} />`
-}
-
-type OneProps = {id: string; runId: string; known: Known; onStarted: (run: string) => void}
-
-const OneRun = ({id, runId, known, onStarted}: OneProps) => {
-  const live = useRun(id, runId, () => known.again())
-  const {run} = live
   return html`
-    <${Problem} error=${live.error} again=${() => known.again()} />
-    ${!run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
-    ${run && !isOver(run) && html`<${LiveSheet} importId=${id} run=${run} live=${live} />`}
-    ${run && isOver(run) && html`<${Summary} id=${id} run=${run} known=${known} onStarted=${onStarted} />`}
+    <${Followed} key=${runId} id=${id} runId=${runId} known=${known}>
+      ${(run: Run) => html`<${Summary} id=${id} run=${run} known=${known} onStarted=${started} />`}
+    <//>
   `
 }
 

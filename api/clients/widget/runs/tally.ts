@@ -1,12 +1,15 @@
 import type {Counts, Run} from './run.ts'
 
+/** A word for something, what it means in half a sentence, and the tone it is told in. */
+type Said = {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}
+
 /** Every way a row can end, in the order it is told, with the word for it. */
 export const outcomeKeys = [
   ...(['created', 'updated', 'planned', 'inherited', 'skipped', 'filtered', 'failed', 'refused', 'unanswered'] as const),
 ] as const
 export type OutcomeKey = (typeof outcomeKeys)[number]
 
-export const outcomeWords: Record<OutcomeKey, {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}> = {
+export const outcomeWords: Record<OutcomeKey, Said> = {
   created: {word: 'Created', means: 'a record was made', tone: 'good'},
   updated: {word: 'Updated', means: 'a record was changed', tone: 'info'},
   planned: {word: 'Would be written', means: 'a record would be made or changed', tone: 'good'},
@@ -94,7 +97,7 @@ export const reasonsOf = (groups: Group[]): Group[] =>
 
 export const actionKeys = ['create', 'update', 'replace', 'patch', 'ask', 'skip', 'fail'] as const
 export type ActionKey = (typeof actionKeys)[number]
-export const actionWords: Record<ActionKey, {word: string; means: string; tone: 'good' | 'info' | 'neutral' | 'bad' | 'warning'}> = {
+export const actionWords: Record<ActionKey, Said> = {
   create: {word: 'Create', means: 'a record would be made', tone: 'good'},
   update: {word: 'Update', means: 'a record would be changed', tone: 'info'},
   replace: {word: 'Replace', means: 'the rows of a subform would be replaced', tone: 'info'},

@@ -4,17 +4,17 @@ import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
 import {goIfHere, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
-import {Notice, Problem} from '../ui/notice.ts'
+import {Notice} from '../ui/notice.ts'
 import {chooseRun, chooseSource, readByFlows} from './choose.ts'
 import {Download} from './downloads.ts'
 import {expectFocus, useExpectedFocus} from './focus.ts'
-import {useRun} from './live.ts'
-import {LiveSheet, RunLine, WhyNotice} from './live-sheet.ts'
+import {Followed} from './followed.ts'
+import {RunLine, WhyNotice} from './live-sheet.ts'
 import {EveryRow} from './outcomes.ts'
 import {PlanCounts} from './plan-counts.ts'
 import {Reasons} from './reasons.ts'
 import {RowsPanel} from './rows-panel.ts'
-import {isOver, type Run} from './run.ts'
+import type {Run} from './run.ts'
 import {StartForm} from './start-form.ts'
 import {useTally} from './use-tally.ts'
 
@@ -34,18 +34,9 @@ const TryBody = ({id, known}: {id: string; known: Known}) => {
     await known.again()
   }
   const begin = html`<${Begin} id=${id} known=${known} isAgain=${runId !== null} onStarted=${started} />`
-  return runId === null ? begin : html`<${OneTry} key=${runId} id=${id} runId=${runId} known=${known} begin=${begin} />`
-}
-
-const OneTry = ({id, runId, known, begin}: {id: string; runId: string; known: Known; begin: Markup}) => {
-  const live = useRun(id, runId, () => known.again())
-  const {run} = live
-  return html`
-    <${Problem} error=${live.error} again=${() => known.again()} />
-    ${!run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
-    ${run && !isOver(run) && html`<${LiveSheet} importId=${id} run=${run} live=${live} />`}
-    ${run && isOver(run) && html`<${Plan} id=${id} run=${run} begin=${begin} />`}
-  `
+  return runId === null
+    ? begin
+    : html`<${Followed} key=${runId} id=${id} runId=${runId} known=${known}>${(run: Run) => html`<${Plan} id=${id} run=${run} begin=${begin} />`}<//>`
 }
 
 const Begin = ({id, known, isAgain, onStarted}: {id: string; known: Known; isAgain: boolean; onStarted: (run: string) => void}) => {

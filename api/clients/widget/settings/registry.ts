@@ -43,7 +43,7 @@ export type ConfiguredField = {
 /** Under the version it was read at: what somebody else has changed meanwhile is a conflict, and nothing is lost. */
 export const ifVersion = (registryVersion: number) => ({'if-match': `"${registryVersion}"`})
 
-export const moduleAddress = ({apiName, connectorId}: Pick<ConfiguredModule, 'apiName' | 'connectorId'>, path: string) =>
+const moduleAddress = ({apiName, connectorId}: Pick<ConfiguredModule, 'apiName' | 'connectorId'>, path: string) =>
   `${inOrg(`/config/modules/${encodeURIComponent(apiName)}`)}${path}?connector=${encodeURIComponent(connectorId)}`
 
 export const patchModule = (module: ConfiguredModule, version: number, changed: object): Promise<Json> =>

@@ -1,10 +1,7 @@
 import {client} from './session.ts'
 
 /** The walk through the CRM's sign-in happens in a window of its own, which hands back one message at our origin and closes. */
-export const askInPopUp = (
-  address: string | Promise<string>,
-  type: 'lading:session' | 'lading:connected',
-): Promise<Record<string, string>> => {
+const askInPopUp = (address: string | Promise<string>, type: 'lading:session' | 'lading:connected'): Promise<Record<string, string>> => {
   // Opened at once, in the click: a browser blocks what is opened later.
   const popUp = window.open('about:blank', 'lading-sign-in', 'popup,width=520,height=680')
   if (!popUp) return Promise.reject(new Error('Your browser has blocked the sign-in window: allow pop-ups for this site, and try again'))

@@ -83,6 +83,7 @@ export const renewSession = async (): Promise<void> => {
   if (token.value === before) await openSession(next)
 }
 
+// One that fails is tried again in an hour, and a session that is over says so at the next call.
 setInterval(() => {
   if (token.value !== null) renewSession().catch(() => {})
 }, renewEveryMs)

@@ -1,0 +1,17 @@
+import {accounts, ok, openOrg} from './importing.ts'
+import type {World} from './world.ts'
+
+/** A template of one file, for people to import with by its name. */
+export const companies = {
+  name: 'Companies',
+  sources: [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city']}],
+  flows: [{id: 'f', sourceId: 'companies', ...accounts}],
+}
+
+/** An org that has it, and a token for programs. */
+export const openCompanies = async (house: World) => {
+  const org = await openOrg(house)
+  const {secret} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'ci'}), 201)
+  await ok(org.call('POST', `/orgs/${org.org}/templates`, companies), 201)
+  return {org, secret: secret as string}
+}
