@@ -2,7 +2,6 @@ import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
 const Figure = z.object({figure: z.string(), a: z.string(), b: z.string(), value: z.number()})
-type Figure = z.output<typeof Figure>
 
 /** Runs are looked at from the newest back; what ended before so many others is old news. */
 const newest = 2_000
