@@ -47,8 +47,7 @@ export const openHome = (env: Record<string, string> = {}) => {
 /** The command line as a process of its own, as a shell starts it. Killed after a minute. */
 const startCli = (args: string[], {env = {}, input, columns, cwd, command = [process.execPath, cliPath]}: Asked): Started => {
   const whole = columns === undefined ? [...command, ...args] : inTerminal([...command, ...args], columns)
-  const plain = {...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, COLUMNS: undefined, NODE_OPTIONS: undefined}
-  const child = spawn(whole[0]!, whole.slice(1), {cwd, env: {...plain, TERM: 'xterm-256color', ...env}, stdio: 'pipe'})
+  const child = spawn(whole[0]!, whole.slice(1), {cwd, env: {...inherited(), TERM: 'xterm-256color', ...env}, stdio: 'pipe'})
   const [out, err] = [collect(child.stdout!), collect(child.stderr!)]
   child.stdin!.on('error', () => {})
   if (input !== undefined) child.stdin!.end(input)
@@ -60,6 +59,12 @@ const startCli = (args: string[], {env = {}, input, columns, cwd, command = [pro
   })
   return {child, out, err, ended}
 }
+
+/** What a command has of the machine it is tested on: not whether it is a terminal's, a continuous integration's or colourless. */
+const inherited = () =>
+  Object.fromEntries(
+    ['PATH', 'HOME', 'TMPDIR', 'NODE_COMPILE_CACHE'].flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])),
+  )
 
 const inTerminal = (command: string[], columns: number) => {
   const words = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
