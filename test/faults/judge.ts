@@ -1,6 +1,7 @@
 import {parse} from 'csv-parse/sync'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
+import {sumUp} from '../crediting.ts'
 import type {Deployment} from '../deployment.ts'
 import {finalsOf} from '../oracle.ts'
 import type {Case, Part} from './cases.ts'
@@ -21,8 +22,16 @@ export const ERRORS = [
   'logErrors',
   /** Lines of results.csv that say something else than log and CRM. */
   'resultErrors',
+  /** Credits of the org that come to something else by account, entries and grants. */
+  'ledgerErrors',
 ] as const
 export type Errors = Record<(typeof ERRORS)[number], number>
+export type Verdict = {errors: Errors; says: string[]}
+
+export const NO_ERRORS = Object.fromEntries(ERRORS.map(kind => [kind, 0])) as Errors
+
+export const addAll = (all: Errors[]): Errors =>
+  Object.fromEntries(ERRORS.map(kind => [kind, all.reduce((sum, errors) => sum + errors[kind], 0)])) as Errors
 
 /** A run that has ended, and what the service tells of it. */
 export type Ended = {run: any; log: any[]; results: Record<string, string>}
@@ -31,11 +40,8 @@ type Line = {result: string; records: string[]; error: string}
 type Find = (kind: keyof Errors, what: string) => void
 
 /** Counts what is wrong, and says what. `crm`: the CRM's own records by module, as they are now; `known`: those that stood there before. */
-export const judge = async (
-  here: Deployment,
-  {laid, ended, known}: {laid: Case; ended: Ended; known: Set<string>},
-): Promise<{errors: Errors; says: string[]}> => {
-  const errors = Object.fromEntries(ERRORS.map(kind => [kind, 0])) as Errors
+export const judge = async (here: Deployment, {laid, ended, known}: {laid: Case; ended: Ended; known: Set<string>}): Promise<Verdict> => {
+  const errors = {...NO_ERRORS}
   const says: string[] = []
   const find: Find = (kind, what) => {
     errors[kind]++
@@ -43,6 +49,7 @@ export const judge = async (
   }
   judgeLog(ended, laid, find)
   await judgeBooks(here, ended, find)
+  await judgeCredits(here, ended, find)
   for (const part of laid.parts) judgePart(here, {part, ended, known}, find)
   return {errors, says}
 }
@@ -92,6 +99,17 @@ const judgeBooks = async ({db}: Deployment, {run, log}: Ended, find: Find) => {
     if (outcome !== 'unanswered' && !(run.stop && outcome === 'refused'))
       find('openAttempts', `${key} has an open question and is ${outcome}`)
   }
+}
+
+/** An org without an account has no credits. */
+const judgeCredits = async ({db}: Deployment, {run}: Ended, find: Find) => {
+  const org = await db.oneFirst(sql.type(z.object({org: z.string()}))`select org_id as org from runs where id = ${run.id}`)
+  if (!(await db.exists(sql.type(z.object({}))`select from credit_accounts where org_id = ${org}`))) return
+  const {account, entries, grants, holds, open} = await sumUp(db, org)
+  if (`${account}` !== `${entries}`) find('ledgerErrors', `the account has ${account}, and its entries come to ${entries}`)
+  if (`${account}` !== `${grants}`) find('ledgerErrors', `the account has ${account}, and its grants come to ${grants}`)
+  if (holds !== open) find('ledgerErrors', `${holds} credits are held, and reservations hold ${open}`)
+  if (account.some(sum => sum < 0)) find('ledgerErrors', `the account is below nothing: ${account}`)
 }
 
 /** Rows that stand in the meter: written, or sent and not answered. A row that was only taken is an earlier run's. */

@@ -1,17 +1,16 @@
 import test from 'ava'
+import {NO_ERRORS} from './judge.ts'
 import {type Change, countFaultsOf} from './mutant.ts'
 
 /** What `npm run faults` counts is worth what it notices: here the things that keep it at zero are taken away, one by one. */
 
 /** Rows that nothing unique tells: a second record of one is noticed by nobody else. */
-const seed = ['--seeds', '1', '--from', '11', '--rows', '1500']
+const seed = ['--seeds', '1', '--seed', '11', '--rows', '1500']
 
 /** Whichever of the two workers is first sleeps past its lease with its answers in hand, and wakes beside its successor. */
 const sleeping = [...seed, '--points', 'before_settle:2:SIGSTOP,before_settle:3:SIGSTOP']
 /** One worker dies with its answers in hand, and mostly the other too. */
 const dying = [...seed, '--points', 'after_send:2,after_send:3']
-
-const nothing = {lost: 0, duplicated: 0, undisclosed: 0, meterErrors: 0, openAttempts: 0, logErrors: 0, resultErrors: 0}
 
 /** Whoever wakes up goes on as if the run were still its own. */
 const noFence: Change[] = [
@@ -38,7 +37,7 @@ const noClose: Change[] = [{file: 'workers/engine/takeover.ts', from: 'of await 
 test.serial('a worker that sleeps past its lease is noticed once nothing fences it off', async t => {
   t.timeout(180_000)
   const [whole, mutant] = await Promise.all([countFaultsOf([], sleeping), countFaultsOf(noFence, sleeping)])
-  t.like(whole, {seeds: 1, ...nothing})
+  t.like(whole, {seeds: 1, ...NO_ERRORS})
   t.true(whole.sleeps! > 0 && mutant.sleeps! > 0)
   t.true(mutant.duplicated! > 0)
   t.true(mutant.undisclosed! > 0)
@@ -47,7 +46,7 @@ test.serial('a worker that sleeps past its lease is noticed once nothing fences 
 test.serial('a worker that dies is noticed once nobody tells what it had in flight', async t => {
   t.timeout(180_000)
   const [whole, mutant] = await Promise.all([countFaultsOf([], dying), countFaultsOf(noClose, dying)])
-  t.like(whole, {seeds: 1, ...nothing})
+  t.like(whole, {seeds: 1, ...NO_ERRORS})
   // The second dies only where it comes to that point before the first is replaced and has the run.
   t.true(whole.kills! > 0 && mutant.kills! > 0)
   t.true(mutant.openAttempts! > 0)

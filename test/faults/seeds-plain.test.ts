@@ -1,7 +1,7 @@
 import test from 'ava'
 import {world} from '../world.ts'
 import {assertSeed} from './assert-seed.ts'
-import {environment, type Ground, openGround} from './seed.ts'
+import {environment, type Ground, openGround} from './carried.ts'
 
 let ground: Ground
 

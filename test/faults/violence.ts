@@ -24,8 +24,12 @@ export type Violence = {
 
 const deaths: FaultPoint[] = ['after_intent', 'after_send', 'before_settle', 'after_search', 'in_close', 'in_archive']
 
-/** Two workers, each replaced when it dies. The first ones die at named points; then one is killed, put to sleep or cut off at any moment. `given`: points, and nothing else. */
-export const openViolence = async (here: Deployment, dice: Dice, given?: string[]): Promise<Violence> => {
+/** Two workers, each replaced when it dies. The first ones die at named points; then one is killed, put to sleep or cut off at any moment. `points`: those, and nothing else. `logged` is told every line of theirs. */
+export const openViolence = async (
+  here: Deployment,
+  dice: Dice,
+  {points: given, logged}: {points?: string[] | undefined; logged?: ((line: string) => void) | undefined} = {},
+): Promise<Violence> => {
   const wire = await openProxy(here.config.DATABASE_URL!)
   const points = given ? [...given] : Array.from({length: dice.between(1, 3)}, () => pointOf(dice))
   const done: Done = {kills: 0, sleeps: 0, cuts: 0}
@@ -44,6 +48,7 @@ export const openViolence = async (here: Deployment, dice: Dice, given?: string[
     const worker = startWorker(here.config, environment, ['imports', 'archive'])
     living.add(worker)
     createInterface(worker.stdout!).on('line', line => {
+      logged?.(line)
       if (line.includes('the meter differs')) alarms++
     })
     if (point?.endsWith('SIGSTOP')) void wakeInTime(here, worker, done)
