@@ -1,29 +1,20 @@
-import type {ChildProcess} from 'node:child_process'
 import {once} from 'node:events'
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
 import {assertChain, assertOnce, countBy} from '../oracle.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
-const started: ChildProcess[] = []
 
 test.before(async t => {
   here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
-test.afterEach.always(async () => {
-  here.crm.faults.clear()
-  await Promise.all(started.splice(0).map(endWorker))
-})
+test.afterEach.always(() => here.crm.faults.clear())
 
-const start = (environment: Record<string, string> = {}) => {
-  const worker = startWorker(here.config, environment)
-  started.push(worker)
-  return worker
-}
+const start = openWorkers(() => here.config)
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const rows = 800

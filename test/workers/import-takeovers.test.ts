@@ -4,28 +4,22 @@ import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
 import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-process.ts'
+import {endWorker, openWorkers} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
-const started: ChildProcess[] = []
 
 test.before(async t => {
   here = await world(t, {workers: ['discovery'], environment: {LEASE_SECONDS: '1.5', CRM_TIMEOUT_SECONDS: '5'}})
   org = await openOrg(here)
 })
-test.afterEach.always(async () => {
+test.afterEach.always(() => {
   here.crm.release()
   here.crm.faults.clear()
-  await Promise.all(started.splice(0).map(endWorker))
 })
 
-const start = (environment: Record<string, string> = {}) => {
-  const worker = startWorker(here.config, environment)
-  started.push(worker)
-  return worker
-}
+const start = openWorkers(() => here.config)
 
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 

@@ -1,17 +1,7 @@
 import test from 'ava'
 import {diffModules} from '../../../shared/crm/diff.ts'
-import type {DiscoveredField, DiscoveredModule} from '../../../shared/crm/discovered.ts'
+import {field, module} from '../../discovered.ts'
 
-const field = (apiName: string, more: Partial<DiscoveredField> = {}): DiscoveredField => ({
-  ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: 100, decimalPlaces: null, required: false, layoutRequired: false},
-  ...{unique: null, creatable: true, updatable: true, readOnly: false, visible: true, picklist: [], lookup: null, subform: null},
-  ...more,
-})
-const module = (apiName: string, fields: DiscoveredField[], more: Partial<DiscoveredModule> = {}): DiscoveredModule => ({
-  ...{apiName, label: `${apiName}s`, singular: apiName, id: '1', kind: 'custom', creatable: true, editable: true, visible: true},
-  ...{subformOf: null, namingField: 'Name', fields},
-  ...more,
-})
 const options = (...names: string[]) => names.map(name => ({display: name, actual: name}))
 
 test('a first discovery has nothing to differ from', t => {

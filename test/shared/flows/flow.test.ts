@@ -1,18 +1,7 @@
 import test from 'ava'
-import type {DiscoveredField, DiscoveredModule} from '../../../shared/crm/discovered.ts'
 import {Flow, Flows, findIssues} from '../../../shared/flows/flow.ts'
 import {Snapshot, takeSnapshot} from '../../../shared/flows/snapshot.ts'
-
-const field = (apiName: string, more: Partial<DiscoveredField> = {}): DiscoveredField => ({
-  ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: 100, decimalPlaces: null, required: false, layoutRequired: false},
-  ...{unique: null, creatable: true, updatable: true, readOnly: false, visible: true, picklist: [], lookup: null, subform: null},
-  ...more,
-})
-const module = (apiName: string, fields: DiscoveredField[], more: Partial<DiscoveredModule> = {}): DiscoveredModule => ({
-  ...{apiName, label: `${apiName}s`, singular: apiName, id: '1', kind: 'custom', creatable: true, editable: true, visible: true},
-  ...{subformOf: null, namingField: 'Name', fields},
-  ...more,
-})
+import {field, module} from '../../discovered.ts'
 
 const things = module('Things', [
   field('Name', {required: true}),

@@ -1,16 +1,7 @@
 import test from 'ava'
-import type {DiscoveredField, DiscoveredModule} from '../../../shared/crm/discovered.ts'
 import {Flow, findIssues} from '../../../shared/flows/flow.ts'
+import {field, module} from '../../discovered.ts'
 
-const field = (apiName: string, more: Partial<DiscoveredField> = {}): DiscoveredField => ({
-  ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: 100, decimalPlaces: null, required: false, layoutRequired: false},
-  ...{unique: null, creatable: true, updatable: true, readOnly: false, visible: true, picklist: [], lookup: null, subform: null},
-  ...more,
-})
-const module = (apiName: string, fields: DiscoveredField[], namingField: string | null = 'Name'): DiscoveredModule => ({
-  ...{apiName, label: apiName, singular: apiName, id: '1', kind: 'custom', creatable: true, editable: true, visible: true},
-  ...{subformOf: null, namingField, fields},
-})
 const picklist = [{display: 'Fresh', actual: 'New'}]
 const things = module('Things', [
   field('Name'),
@@ -29,7 +20,7 @@ const things = module('Things', [
 const parents = module('Parents', [field('Name'), field('Notes', {type: 'textarea'})])
 const known = {
   sources: [{id: 's', columns: ['name', 'last name']}],
-  modules: new Map([things, parents, module('Nameless', [field('Name')], null)].map(one => [one.apiName, one])),
+  modules: new Map([things, parents, module('Nameless', [field('Name')], {namingField: null})].map(one => [one.apiName, one])),
   libraries: {prices: ['gross']},
 }
 
