@@ -14,126 +14,8 @@ import {observe} from './observe.ts'
 import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
-import ai from './routes/ai.ts'
-import billingCheckout from './routes/billing-checkout.ts'
-import billingPlan from './routes/billing-plan.ts'
-import billingSummary from './routes/billing-summary.ts'
-import billingTopup from './routes/billing-topup.ts'
-import billingWebhook from './routes/billing-webhook.ts'
-import changes from './routes/changes.ts'
-import checks from './routes/checks.ts'
-import cliLogin from './routes/cli-login.ts'
-import connection from './routes/connection.ts'
-import connectors from './routes/connectors.ts'
-import conversations from './routes/conversations.ts'
-import credits from './routes/credits.ts'
-import discovery from './routes/discovery.ts'
-import entitlements from './routes/entitlements.ts'
-import expressions from './routes/expressions.ts'
-import fields from './routes/fields.ts'
-import grants from './routes/grants.ts'
-import health from './routes/health.ts'
-import imports from './routes/imports.ts'
-import invitations from './routes/invitations.ts'
-import jobs from './routes/jobs.ts'
-import libraries from './routes/libraries.ts'
-import mcp from './routes/mcp.ts'
-import members from './routes/members.ts'
-import metrics from './routes/metrics.ts'
-import modules from './routes/modules.ts'
-import notices from './routes/notices.ts'
-import oauth from './routes/oauth.ts'
-import orgRuns from './routes/org-runs.ts'
-import orgs from './routes/orgs.ts'
-import outsideRuns from './routes/outside-runs.ts'
-import questions from './routes/questions.ts'
-import recordWrites from './routes/record-writes.ts'
-import records from './routes/records.ts'
-import {describeRoutes} from './routes/reference.ts'
-import registry from './routes/registry.ts'
-import rows from './routes/rows.ts'
-import runEvents from './routes/run-events.ts'
-import runHistory from './routes/run-history.ts'
-import runRecords from './routes/run-records.ts'
-import runRows from './routes/run-rows.ts'
-import runs from './routes/runs.ts'
-import schedules from './routes/schedules.ts'
-import settings from './routes/settings.ts'
-import signIn from './routes/sign-in.ts'
-import sources from './routes/sources.ts'
-import staff from './routes/staff.ts'
-import staffOrgs from './routes/staff-orgs.ts'
-import staffPeople from './routes/staff-people.ts'
-import staffPlans from './routes/staff-plans.ts'
-import takes from './routes/takes.ts'
-import templates from './routes/templates.ts'
-import tokens from './routes/tokens.ts'
-import uploads from './routes/uploads.ts'
-import webhooks from './routes/webhooks.ts'
-import widget from './routes/widget.ts'
-import writes from './routes/writes.ts'
+import {routes} from './routes.ts'
 import {recordViewWrite} from './staff-write.ts'
-
-export const routes: Route[] = [
-  ...health,
-  ...describeRoutes(() => routes),
-  ...metrics,
-  ...signIn,
-  ...cliLogin,
-  ...connection,
-  ...orgs,
-  ...members,
-  ...invitations,
-  ...tokens,
-  ...oauth,
-  ...grants,
-  ...mcp,
-  ...jobs,
-  ...connectors,
-  ...credits,
-  ...records,
-  ...questions,
-  ...recordWrites,
-  ...writes,
-  ...rows,
-  ...takes,
-  ...templates,
-  ...discovery,
-  ...libraries,
-  ...registry,
-  ...modules,
-  ...fields,
-  ...expressions,
-  ...schedules,
-  ...settings,
-  ...changes,
-  ...notices,
-  ...webhooks,
-  ...imports,
-  ...sources,
-  ...uploads,
-  ...checks,
-  ...entitlements,
-  ...runs,
-  ...runRows,
-  ...runHistory,
-  ...runRecords,
-  ...runEvents,
-  ...orgRuns,
-  ...outsideRuns,
-  ...staff,
-  ...staffPeople,
-  ...staffOrgs,
-  ...staffPlans,
-  ...billingCheckout,
-  ...billingPlan,
-  ...billingSummary,
-  ...billingTopup,
-  ...billingWebhook,
-  ...ai,
-  ...conversations,
-  ...widget,
-]
 
 /** `witness` sees each answer when it is made, refusals too, with the pattern of its route in `ctx.state.route`: the tests hold it against what is declared. */
 type Surroundings = {isInMaintenance?: () => boolean; draining?: AbortSignal; routes?: Route[]; witness?: Middleware | undefined}
@@ -143,7 +25,8 @@ export const createApp = (
   tools: Tools,
   {isInMaintenance = () => tools.config.MAINTENANCE, draining = never, routes: table = routes, witness}: Surroundings = {},
 ): Koa => {
-  const router = new Router()
+  // One spelling of an address: the gates before the router compare paths as they are.
+  const router = new Router({sensitive: true, strict: true})
   const limits = openRateLimits(tools.config)
   for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serve({...tools, limits}, route, draining))
   const app = new Koa({proxy: tools.config.TRUSTED_PROXIES > 0, maxIpsCount: tools.config.TRUSTED_PROXIES})
@@ -171,7 +54,8 @@ const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware 
     ctx.state.challenge = route.challenge?.(tools.config)
     route.guard?.(tools.config, ctx.headers)
     if (ctx.method === 'HEAD' && !isQuietGet) throw methodNotAllowed(ctx, ['GET'])
-    const caller = 'public' in access ? null : await admit(tools, {access, effect: effectOf(route)}, ctx)
+    const admitted = async () => ('public' in access ? null : admit(tools, {access, effect: effectOf(route)}, ctx))
+    const caller = await admitted()
     const input = {
       ...tools,
       // Made when a handler asks for it, which few do.
@@ -182,7 +66,7 @@ const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware 
       params: read(params, ctx.params),
       query: read(query, ctx.query),
       body: await readBody(route, ctx.req),
-      request: describeRequest(ctx, draining),
+      request: describeRequest(ctx, draining, admitted),
     }
     const answer = await recordViewWrite(tools, {caller, route, request: ctx.state.request}, () => route.handle(input))
     await send(ctx, answer, status)
@@ -213,10 +97,10 @@ const readBody = async ({body, mostBytes}: Route, request: IncomingMessage) => {
   return body && read(body, await readJson(request, mostBytes))
 }
 
-const describeRequest = ({req, res, state, method}: Context, draining: AbortSignal): Asked => {
+const describeRequest = ({req, res, state, method}: Context, draining: AbortSignal, assertAdmitted: Asked['assertAdmitted']): Asked => {
   const gone = new AbortController()
   res.once('close', () => res.writableFinished || gone.abort())
-  return {id: state.request, method, headers: req.headers, signal: gone.signal, draining}
+  return {id: state.request, method, headers: req.headers, signal: gone.signal, draining, assertAdmitted}
 }
 
 /** `/records/search` before `/records/:id`, whichever file declares it. */

@@ -2,16 +2,16 @@ import type {z} from 'zod'
 import {Refusal} from '../shared/errors.ts'
 import {type Job, readJob} from '../shared/queue.ts'
 import type {Member} from './access.ts'
-import {answerJob, hasEnded, readPreference, waitForEnd} from './prefer.ts'
+import {answerJob, hasEnded, readPreference, type Waiter, waitForEnd} from './prefer.ts'
 import {type Reply, reply} from './reply.ts'
-import type {Asked, Tools} from './route.ts'
+import type {Tools} from './route.ts'
 
 /**
  * What came of a job. `unstarted`: no worker took it in time, and none will any more. `unknown`: one took it and nothing more was
  * heard, so what it was to do may have been done.
  */
 export type End<A> = {answer: A} | 'unstarted' | 'unknown'
-type Input = Pick<Tools, 'db' | 'queue' | 'config'> & {caller: Member; request: Asked}
+type Input = Pick<Tools, 'db' | 'queue' | 'config'> & {caller: Member; request: Waiter}
 
 /** Beyond the CRM's own time-out: until a worker is free, the connection's access is renewed and the answer kept. */
 const moreSeconds = 30
@@ -52,6 +52,6 @@ const endOf = async <A extends z.ZodType>({queue}: Input, {name, answer}: Job<z.
 
 const extraOf = ({error: _, code: __, ...extra}: {error: string; code: string}): Record<string, unknown> => extra
 
-const noWait = (request: Asked): Asked => ({...request, headers: {...request.headers, prefer: 'respond-async'}})
+const noWait = (request: Waiter): Waiter => ({...request, headers: {...request.headers, prefer: 'respond-async'}})
 
 const withPreference = (json: object, applied: string): Reply => reply({headers: {'preference-applied': applied}, json})

@@ -6,7 +6,7 @@ import {bearerOf, readInsider} from './caller.ts'
 import type {Tools} from './route.ts'
 
 /** Nothing below these is told to whoever may not be there, not even that there is nothing. */
-const PREFIXES = /^\/(billing\/admin|entitlements\/admin|ai\/admin|staff)(\/|$)/i
+const PREFIXES = /^\/(billing\/admin|entitlements\/admin|ai\/admin|staff)(\/|$)/
 
 export const isBackoffice = (path: string): boolean => PREFIXES.test(path)
 

@@ -6,6 +6,7 @@ import {Refusal} from '../shared/errors.ts'
 import type {Log} from '../shared/log.ts'
 import {type Reply, reply} from './reply.ts'
 import type {Asked} from './route.ts'
+import {openShares} from './shares.ts'
 
 /** Conversations of one process, and of one org in it: each holds a socket here and one at the model. */
 const mostStreams = 500
@@ -14,7 +15,10 @@ const beatMs = 15_000
 /** Beyond what the model is given; and from the end on the reader has so long to read the rest. */
 const lingerSeconds = 30
 
-const open = new Map<string, number>()
+const {take} = openShares({
+  ...{most: mostOfOrg, mostInAll: mostStreams, retryAfterMs: 5_000},
+  says: 'Too many conversations are under way: ask again in a moment',
+})
 
 type Tools = {log: Log; config: {MODEL_TIMEOUT_SECONDS: number}; request: Pick<Asked, 'signal'>}
 type Begin = (listening: {say(part: Said): Promise<void>; signal: AbortSignal}) => Promise<ChatDone>
@@ -24,13 +28,12 @@ type Begin = (listening: {say(part: Said): Promise<void>; signal: AbortSignal}) 
  * fails before anything was said is refused as everywhere. Whoever goes away ends it, at the model too.
  */
 export const streamChat = ({log, config, request}: Tools, org: string, begin: Begin): Reply => {
-  assertRoom(org)
+  const leave = take(org)
   const body = new PassThrough()
   const gone = new AbortController()
   const late = AbortSignal.timeout((config.MODEL_TIMEOUT_SECONDS * 5 + lingerSeconds) * 1000)
   const signal = AbortSignal.any([request.signal, gone.signal, late])
   const beat = setInterval(() => body.write(': still here\n\n'), beatMs).unref()
-  open.set(org, (open.get(org) ?? 0) + 1)
   body.once('close', () => gone.abort())
   const say = async (event: string, data: object) => {
     signal.throwIfAborted()
@@ -44,7 +47,7 @@ export const streamChat = ({log, config, request}: Tools, org: string, begin: Be
       fail(body, signal, error instanceof ModelFailure ? refusalOfModel(log, error, 'chat') : error, log)
     } finally {
       clearInterval(beat)
-      leave(org)
+      leave()
       const linger = setTimeout(() => body.destroy(), lingerSeconds * 1000).unref()
       body.once('close', () => clearTimeout(linger))
     }
@@ -69,15 +72,3 @@ const fail = (body: PassThrough, signal: AbortSignal, error: unknown, log: Log) 
 }
 
 const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError'
-
-const assertRoom = (org: string) => {
-  const all = [...open.values()].reduce((sum, count) => sum + count, 0)
-  if (all >= mostStreams || (open.get(org) ?? 0) >= mostOfOrg)
-    throw new Refusal('BUSY', 'Too many conversations are under way: ask again in a moment', {retryAfterMs: 5_000})
-}
-
-const leave = (org: string) => {
-  const left = open.get(org)! - 1
-  if (left) open.set(org, left)
-  else open.delete(org)
-}

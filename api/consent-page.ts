@@ -18,7 +18,7 @@ export const consentPage = ({request, orgs}: Consent, signed: string): Reply =>
 Go on only if you started this yourself, just now.</p>
 <p>It will be able to read the modules and fields of the org's connections and what the org says about them, to try expressions, and to have
 mappings and templates checked. It writes nothing, and sees no rows of files and no records.</p>
-<form method="post" action="/oauth/consent">
+<form method="post" action="consent">
 <input type="hidden" name="request" value="${inText(signed)}">
 ${orgs.length > 0 ? choice(request.org, orgs) : '<p>You are a member of no open org, so there is nothing to let it into.</p>'}
 ${orgs.length > 0 ? '<button class="main" name="decision" value="allow">Allow</button>' : ''}

@@ -3,6 +3,7 @@ import type {z} from 'zod'
 import {CrmError} from '../shared/crm/error.ts'
 import {Refusal} from '../shared/errors.ts'
 import type {Log} from '../shared/log.ts'
+import {isDiskFull, StorageFailed} from '../shared/storage-failed.ts'
 import {isOutage} from '../sql/outage.ts'
 
 type Envelope = {status: number; body: object; headers?: Record<string, string>}
@@ -29,10 +30,20 @@ export const envelope =
 const describe = (error: unknown, request: string): Envelope => {
   if (error instanceof Refusal) return {status: error.status, body: error.envelope, headers: retryAfter(error.extra.retryAfterMs)}
   if (error instanceof CrmError) return describeCrm(error)
-  if (isOutage(error))
-    return {...describe(new Refusal('UNAVAILABLE', 'The database cannot be reached just now'), request), headers: retryAfter(5000)}
+  const outage = tellOutage(error)
+  if (outage) return describe(outage, request)
   return describe(new Refusal('INTERNAL', `Something went wrong here. Support finds it by the request ${request}`, {request}), request)
 }
+
+/** What this service stands on and has not got just now. */
+const tellOutage = (error: unknown): Refusal | null => {
+  if (isDiskFull(error) || (error instanceof StorageFailed && error.isFull))
+    return unavailable('There is no room left where files are kept, and nothing of this was: ask again later', 60_000)
+  if (error instanceof StorageFailed) return unavailable('Where files are kept cannot be reached just now: ask again', 5_000)
+  return isOutage(error) ? unavailable('The database cannot be reached just now', 5_000) : null
+}
+
+const unavailable = (message: string, retryAfterMs: number) => new Refusal('UNAVAILABLE', message, {retryAfterMs})
 
 export const invalid = ({issues}: z.ZodError) => new Refusal('INVALID', 'The request does not match its schema', {issues})
 

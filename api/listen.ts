@@ -11,9 +11,14 @@ export type Listening = {url: string; drain(): Promise<void>}
 
 const headersWithinMs = 10_000
 const idleConnectionMs = 65_000
+/** Nothing asked, nothing answered, nothing read: longer than any wait that a request may ask for. */
+const stalledMs = 300_000
+
+/** `stalledMs` is for tests, which have no five minutes. */
+type Surroundings = {witness?: Middleware; stalledMs?: number}
 
 /** Serves until drained: then nobody new is let in, waits end early, and what is in flight is finished within DRAIN_SECONDS. */
-export const listen = async (tools: Tools, {witness}: {witness?: Middleware} = {}): Promise<Listening> => {
+export const listen = async (tools: Tools, {witness, ...tuned}: Surroundings = {}): Promise<Listening> => {
   const {HOST, PORT, DRAIN_SECONDS} = tools.config
   // An upload takes its time; JSON bodies have a bound of their own.
   const server = createServer({
@@ -23,6 +28,8 @@ export const listen = async (tools: Tools, {witness}: {witness?: Middleware} = {
     keepAliveTimeout: idleConnectionMs,
   })
   server.on('clientError', answerUnreadable)
+  // Whoever does not read an answer would hold it and its connection for ever.
+  server.setTimeout(tuned.stalledMs ?? stalledMs)
   server.listen(PORT, HOST)
   await once(server, 'listening')
   const url = urlOf(server)

@@ -6,7 +6,9 @@ import type {Member} from './access.ts'
 import {type Reply, reply} from './reply.ts'
 import type {Asked, Tools} from './route.ts'
 
-type Waiting = Pick<Tools, 'queue'> & {request: Asked}
+/** What of a request says how long somebody waits. */
+export type Waiter = Pick<Asked, 'headers' | 'signal' | 'draining'>
+type Waiting = Pick<Tools, 'queue'> & {request: Waiter}
 type Tracked = Waiting & Pick<Tools, 'db'> & {caller: Member}
 
 const longestWaitSeconds = 60

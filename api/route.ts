@@ -30,8 +30,18 @@ export type Tools = {
   log: Log
 }
 
-/** The request as far as a handler may care. `signal` aborts when the client goes; `draining` when this process is asked to stop. */
-export type Asked = {id: string; method: string; headers: IncomingHttpHeaders; signal: AbortSignal; draining: AbortSignal}
+/** The request as far as a handler may care. */
+export type Asked = {
+  id: string
+  method: string
+  headers: IncomingHttpHeaders
+  /** Aborts when the client goes. */
+  signal: AbortSignal
+  /** Aborts when this process is asked to stop. */
+  draining: AbortSignal
+  /** Throws what the gates refuse by now: asked again and again by an answer that goes on for minutes. */
+  assertAdmitted(): Promise<unknown>
+}
 
 /** What a status answers: a schema for JSON, or a media type and in words what it holds, such as a file's bytes. No type: no body. */
 export type AnswerShape = z.ZodType | Told

@@ -31,7 +31,8 @@ export const importMapOf = ({name}: Pick<WidgetBuild, 'name'>): string => {
 /** Reads all a browser may be given: the widget, what it shares with other clients, and the packages. Some 100 files, done once. */
 export const buildWidget = async (): Promise<WidgetBuild> => {
   const own = (await readdir(new URL('widget/', root), {recursive: true})).map(path => `widget/${path}`)
-  const paths = [...own, 'http.ts', 'event-stream.ts'].filter(path => extensionOf(path) in types).toSorted()
+  const shared = (await readdir(root)).filter(path => path.endsWith('.ts') && path !== 'cli.ts')
+  const paths = [...own, ...shared].filter(path => extensionOf(path) in types).toSorted()
   const read = await Promise.all([
     ...paths.map(async path => [path, await readOwn(path)] as const),
     ...Object.entries(packages).map(async ([key, name]) => [`packages/${key}.js`, await readPackage(name)] as const),

@@ -27,7 +27,7 @@ ${build.styles.map(path => `<link rel="stylesheet" href="${at(path)}">`).join('\
 <script type="importmap">${importMap}</script>
 <script type="application/json" id="settings">${JSON.stringify(settings)}</script>
 <script type="module" src="${at('widget/main.ts')}"></script>
-<div id="app"></div>
+<div id="app"><p class="loading">Loading … If nothing else appears, reload the page.</p></div>
 <noscript>Lading runs in the browser: it needs JavaScript.</noscript>
 </html>
 `,

@@ -24,6 +24,9 @@ export type Settled = {answer: unknown} | {refused: {error: string; code: Code}}
 
 export const job = <P extends z.ZodType, A extends z.ZodType>(declared: Job<P, A>) => declared
 
+/** Of its connections, which are `pg`'s: a query that nobody answers is given up, so that a silent wire does not hold a slot for ever. */
+const unanswered = {query_timeout: 35_000}
+
 /** `upkeep` is for worker processes: they retire dead jobs and expired ones. The API only sends and reads. */
 export const openQueue = async (
   url: string,
@@ -38,11 +41,40 @@ export const openQueue = async (
     schedule: false,
     connectionTimeoutMillis: 5_000,
     application_name: 'lading-queue',
+    ...unanswered,
   })
   queue.on('error', error => log.warn({err: error}, 'queue'))
   await queue.start()
   for (const {name, policy} of jobs) await queue.createQueue(name, {notify: true, ...policy})
   return queue
+}
+
+/**
+ * What a release does to the queue: raises its schema, makes the queues that are new and gives the others what their policy says now. `run`
+ * answers the rows of a text, one at a time. How jobs of a key exclude each other (`policy`) stays as a queue was made with.
+ */
+export const raiseQueue = async (jobs: Job[], {log, run}: {log: Log; run(text: string, values?: unknown[]): Promise<Rows>}) => {
+  const queue = new PgBoss({db: {executeSql: inTurn(run)}, supervise: false, schedule: false})
+  queue.on('error', error => log.warn({err: error}, 'queue'))
+  await queue.start()
+  for (const {name, policy} of jobs) {
+    await queue.createQueue(name, {notify: true, ...policy})
+    const {policy: _, ...changing} = policy
+    await queue.updateQueue(name, {notify: true, ...changing})
+  }
+  await queue.stop({graceful: false})
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of whatever it asks
+type Rows = {rows: any[]}
+
+const inTurn = <A extends unknown[], T>(run: (...given: A) => Promise<T>) => {
+  let last: Promise<unknown> = Promise.resolve()
+  return (...given: A): Promise<T> => {
+    const next = last.then(() => run(...given))
+    last = next.catch(() => {})
+    return next
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import {Readable} from 'node:stream'
 import type {S3Client} from '@aws-sdk/client-s3'
 import type {Storage, StoredObject} from './storage.ts'
+import {StorageFailed} from './storage-failed.ts'
 import {StorageMissing} from './storage-missing.ts'
 
 export type S3Config = {
@@ -147,6 +148,8 @@ const missingOr = async <T>(key: string, act: () => Promise<T>): Promise<T> => {
     return await act()
   } catch (error) {
     const {name, $metadata} = error as {name?: string; $metadata?: {httpStatusCode?: number}}
-    throw name === 'NoSuchKey' || name === 'NotFound' || $metadata?.httpStatusCode === 404 ? new StorageMissing(key, {cause: error}) : error
+    throw name === 'NoSuchKey' || name === 'NotFound' || $metadata?.httpStatusCode === 404
+      ? new StorageMissing(key, {cause: error})
+      : new StorageFailed(error)
   }
 }

@@ -6,6 +6,7 @@ import {dirname, join, relative, sep} from 'node:path'
 import {Readable} from 'node:stream'
 import {Disk} from 'flydrive'
 import {FSDriver} from 'flydrive/drivers/fs'
+import {StorageFailed} from './storage-failed.ts'
 import {StorageMissing} from './storage-missing.ts'
 import {openS3, type S3Config} from './storage-s3.ts'
 
@@ -16,7 +17,7 @@ export type StoredObject = {key: string; modifiedAt: Date; bytes: number}
 export type Storage = {
   /** What kind of storage it is: what one kind keeps, a deployment with another cannot read. */
   kind: string
-  /** Keeps a stream whole or not at all: an object is seen under its key only when every byte is on disk. Answers its size. */
+  /** Keeps a stream whole or not at all: an object is seen under its key only when every byte is on disk. Answers its size. Like all the others it throws StorageFailed where it is the storage that fails. */
   put(key: string, stream: AsyncIterable<Uint8Array>): Promise<number>
   read(key: string): Promise<Readable>
   /** The bytes from `start` up to but not including `end`; both lie within the object. */
@@ -44,15 +45,49 @@ export const openStorage = ({directory, s3}: StorageConfig): Storage => {
   const storage = s3 ? openS3(s3) : openFolder(directory)
   return {
     ...storage,
-    put: async (key, stream) => storage.put(checked(key), guarded(stream)),
-    read: async key => storage.read(checked(key)),
-    readRange: async (key, range) => storage.readRange(checked(key), range),
-    remove: async key => storage.remove(checked(key)),
-    removeAll: async folder => storage.removeAll(checkedFolder(folder)),
+    put: async (key, stream) => putFrom(storage, checked(key), guarded(stream)),
+    read: async key => watched(await storage.read(checked(key)).catch(failed)),
+    readRange: async (key, range) => watched(await storage.readRange(checked(key), range).catch(failed)),
+    remove: async key => storage.remove(checked(key)).catch(failed),
+    removeAll: async folder => storage.removeAll(checkedFolder(folder)).catch(failed),
     list: folder => storage.list(folder === undefined ? undefined : checkedFolder(folder)),
-    exists: async key => storage.exists(checked(key)),
-    size: async key => storage.size(checked(key)),
+    exists: async key => storage.exists(checked(key)).catch(failed),
+    size: async key => storage.size(checked(key)).catch(failed),
   }
+}
+
+const failed = (error: unknown): never => {
+  throw error instanceof StorageMissing || error instanceof StorageFailed ? error : new StorageFailed(error)
+}
+
+/** What fails while it is read is the storage too. */
+const watched = (stream: Readable): Readable => {
+  const read = async function* () {
+    try {
+      yield* stream
+    } catch (error) {
+      failed(error)
+    }
+  }
+  // Whoever closes it unread closes what stands behind it.
+  return Readable.from(read(), {objectMode: false}).once('close', () => stream.destroy())
+}
+
+/** Where the stream fails it is the stream's error that is thrown, and otherwise the storage is to blame. */
+const putFrom = async (storage: Storage, key: string, stream: AsyncIterable<Uint8Array>): Promise<number> => {
+  let broken: {error: unknown} | null = null
+  const noticed = async function* () {
+    try {
+      yield* stream
+    } catch (error) {
+      broken = {error}
+      throw error
+    }
+  }
+  return storage.put(key, noticed()).catch(error => {
+    if (broken) throw broken.error
+    return failed(error)
+  })
 }
 
 const openFolder = (directory: string): Storage => {

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type {CommonQueryMethods, DatabasePool, DatabaseTransactionConnection, Interceptor, QueryResultRow} from 'slonik'
 import {createPool, createSqlTag, SchemaValidationError} from 'slonik'
+import {openDriver} from './driver.ts'
 
 export const sql = createSqlTag()
 export type Db = CommonQueryMethods
@@ -24,22 +25,35 @@ const parseRows: Interceptor = {
  */
 export const openDatabase = (url: string, {connections = 10}: {connections?: number} = {}): Promise<Pool> =>
   createPool(url, {
+    driverFactory: openDriver({
+      connectionString: url,
+      connectionTimeoutMillis: 5_000,
+      statement_timeout: 30_000,
+      // Where nobody answers at all: Postgres itself answers within its own time-out.
+      query_timeout: 35_000,
+      idle_in_transaction_session_timeout: 10_000,
+      types: {getTypeParser: (oid: number, format?: unknown) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format as 'text')},
+    }),
     interceptors: [parseRows],
     maxPoolSize: connections,
-    statementTimeout: 30_000,
-    idleInTransactionSessionTimeout: 10_000,
     resetConnection: async () => {},
-    typeParsers: [
-      {name: 'int8', parse: unlessNull(Number)},
-      {name: 'timestamptz', parse: unlessNull(text => new Date(text).toISOString())},
-    ],
   })
 
-/** A null in an array is handed to the parser of its elements too. */
-const unlessNull =
-  <T>(parse: (text: string) => T) =>
-  (text: string | null): T | null =>
-    text === null ? null : parse(text)
+const [INT8, INT8_ARRAY, TIMESTAMPTZ, TIMESTAMPTZ_ARRAY, TEXT_ARRAY] = [20, 1016, 1184, 1185, 1009]
+const readInstant = (text: string) => new Date(text).toISOString()
+const readArray =
+  <T>(read: (text: string) => T) =>
+  (text: string): (T | null)[] =>
+    pg.types
+      .getTypeParser(TEXT_ARRAY)(text)
+      .map((item: string | null) => (item === null ? null : read(item)))
+
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [INT8, Number],
+  [INT8_ARRAY, readArray(Number)],
+  [TIMESTAMPTZ, readInstant],
+  [TIMESTAMPTZ_ARRAY, readArray(readInstant)],
+])
 
 /**
  * The few statements that run for every request or batch: prepared once per connection, half the cost of the others. They are planned once
@@ -61,8 +75,6 @@ export const openHot = (url: string, {connections = 4}: {connections?: number} =
   hot.on('error', () => {})
   return hot
 }
-
-const INT8 = 20
 
 /** A named statement: `run(hot, values)` answers its rows. The name is the prepared statement's, so one per text. */
 export const prepare =

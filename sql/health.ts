@@ -1,6 +1,5 @@
-import {readdir} from 'node:fs/promises'
-import {basename} from 'node:path'
 import {type Hot, prepare} from './database.ts'
+import {listMigrations} from './migration-files.ts'
 
 export const checkDatabase = prepare<{one: number}>('health', 'select 1 as one')
 
@@ -8,8 +7,7 @@ const readApplied = prepare<{name: string}>('applied-migrations', 'select name f
 
 /** Which migrations this release brings, and which of them this database has not seen. */
 export const readMigrationState = async (hot: Hot): Promise<{applied: number; pending: string[]}> => {
-  const files = await readdir(new URL('migrations/', import.meta.url))
-  const names = files.filter(file => file.endsWith('.sql')).map(file => basename(file, '.sql'))
+  const names = await listMigrations()
   const applied = new Set((await readApplied(hot, [])).map(({name}) => name))
-  return {applied: applied.size, pending: names.filter(name => !applied.has(name)).sort()}
+  return {applied: applied.size, pending: names.filter(name => !applied.has(name))}
 }

@@ -6,7 +6,7 @@ const STATE = /^(08...|53300|57P0[1-3])$/
 const CLASSES = [ConnectionError, BackendTerminatedError, BackendTerminatedUnexpectedlyError]
 /** `pg` gives these no code. */
 const WORDS =
-  /timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|not queryable|Query read timeout/
+  /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Query read timeout|Client is (pending destroy|destroyed)/
 
 /** Whether a query failed because Postgres could not be reached or went away, whichever library says so: worth asking again. */
 export const isOutage = (error: unknown): boolean => {

@@ -24,3 +24,5 @@ export const insertSession = (db: Db, {id, person, org, role, hours, staffView}:
 /** From now on the session is in that org; the token that names it stays the same. */
 export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: NonNullable<NewSession['role']>}) =>
   db.query(sql.type(z.object({}))`update sessions set org_id = ${org}, role = ${role} where id = ${id}`)
+
+export const deleteSession = (db: Db, id: string) => db.query(sql.type(z.object({}))`delete from sessions where id = ${id}`)

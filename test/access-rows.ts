@@ -30,6 +30,7 @@ export const rows: Record<string, Row> = {
   'GET /auth/zoho/callback': everybody,
   'GET /cli': everybody,
   'POST /auth/session/refresh': {who: 'operator', effect: 'write', person: true, anyOrg: true},
+  'DELETE /auth/session': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'GET /.well-known/oauth-protected-resource': everybody,
   'GET /.well-known/oauth-protected-resource/mcp': everybody,
   'GET /.well-known/oauth-authorization-server': everybody,

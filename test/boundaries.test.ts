@@ -102,6 +102,33 @@ const trials: Record<keyof typeof rules, {wrong: [path: string, text: string][];
     wrong: ['only', 'skip', 'serial.todo', 'failing'].map(excuse => ['test/a.test.ts', `test.${excuse}('a', t => t.pass())`]),
     fine: [['test/a.test.ts', `test.before(async () => {})\ntest('a', t => t.pass())`]],
   },
+  slowPatterns: {
+    wrong: ['(a+)+$', '\\s+$', '^(\\w+\\s?)*!', '^\\d*[\\d.]*$', '\\[[^\\]]*\\]', '(?:a|a)*b'].map(pattern => [
+      'shared/a.ts',
+      `const a = /${pattern}/`,
+    ]),
+    fine: [
+      ...['^a+$', '(?<!0)0+$', '\\[[^[\\]]*\\]', '^(\\d+)\\.(\\d+)$'].map((pattern): [string, string] => [
+        'shared/a.ts',
+        `const a = /${pattern}/`,
+      ]),
+      ['test/a.ts', 'const a = /(a+)+$/'],
+    ],
+  },
+  secretComparisons: {
+    wrong: [
+      ['shared/a.ts', 'if (given.secret === kept) open()'],
+      ['api/a.ts', 'const a = expected !== request.headers.signature'],
+      ['workers/a.ts', 'while (sha256.digest == other) {}'],
+    ],
+    fine: [
+      [
+        'shared/a.ts',
+        `if (secret !== undefined && typeof token === 'string' && timingSafeEqual(digest, other) && kind === 'password') open()`,
+      ],
+      ['test/a.ts', 'if (secret === other) t.pass()'],
+    ],
+  },
   checkedTypes: {wrong: [['shared/a.ts', `// @${'ts'}-ignore\nconst a = 1`]], fine: [['shared/a.ts', '// plain words']]},
 }
 

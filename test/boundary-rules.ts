@@ -1,4 +1,5 @@
 import {posix} from 'node:path'
+import {analyse} from 'scslre'
 import type {Node, SourceFile} from 'typescript/unstable/ast'
 import * as is from 'typescript/unstable/ast/is'
 import {createVirtualFileSystem} from 'typescript/unstable/fs'
@@ -160,7 +161,52 @@ const excuse = /^test(\.serial)?\.(only|skip|todo|failing)$/
 const silenced = new RegExp(`(//|/\\*)\\s*@${'ts'}-(ignore|nocheck)`)
 const checkedTypes: Rule = ({tree}) => (silenced.test(tree.text) ? [{at: tree, says: 'switches the type checker off'}] : [])
 
-export const rules = {importDirection, clientsAlone, sqlText, environment, queueOwner, outboundCalls, budgets, honestTests, checkedTypes}
+/** Of each pattern: no character repeated may take it longer than its length accounts for. What scslre does not see is one of several characters. */
+const slowPatterns: Rule = ({path, nodes}) =>
+  nodes.flatMap(at => {
+    if (isTest(path) || !is.isRegularExpressionLiteral(at) || at.getText() in shortTexts) return []
+    const [source, flags] = [at.getText().slice(1, at.getText().lastIndexOf('/')), at.getText().slice(at.getText().lastIndexOf('/') + 1)]
+    const [report] = analyse({source, flags}, {maxReports: 1}).reports
+    return report ? [{at, says: `takes long over many ${report.character.literal.source}`}] : []
+  })
+
+/** Patterns that would take long over a text, and what bounds the text they are given. */
+const shortTexts: Record<string, string> = {
+  '/z+$/': 'an id of ours',
+  '/\\/+$/': 'an address of the configuration, or of a command line',
+  '/\\d+$/': 'a corner of a range, eleven characters',
+  '/e.*$/': 'digits without an e, or a hundred characters of a float',
+  '/=+$/': 'a digest in base64',
+  "/^[^\\p{L}]*\\d[\\d\\s.,']*[^\\p{L}]*$/u": 'the first 300 characters of a cell',
+  '/<[^>]*$|&\\w*$/': 'the 500 characters the CRM cuts rich text to',
+  '/<[^>]*>|&nbsp;|\\s/g': 'the first 4,000 characters of rich text',
+  '/%.*$/': 'one line of a header',
+  '/^\\s*(\\d{1,9})\\s*(?:[-–]\\s*(\\d{1,9}))?\\s*$/': 'what a person types into a field of the widget',
+  '/^-+|-+$/g': 'a name, on the laptop of whoever gave it',
+  '/^(\\d*)(-?)(\\d*)$/': 'an option of a command line',
+}
+
+/** A secret, or what is made of one, is compared in a time that says nothing of it, or looked up by its hash. That there is one may be asked. */
+const secretComparisons: Rule = ({path, nodes}) =>
+  isUnder(path, 'test/', ...comparesItsOwn)
+    ? []
+    : nodes.flatMap(at =>
+        is.isBinaryExpression(at) && /^[!=]==?$/.test(at.operatorToken.getText()) && isOfSecrets(at.left, at.right)
+          ? [{at, says: 'compares a secret'}]
+          : [],
+      )
+
+/** What was held against what this very process holds; the laptop of whoever signs in. */
+const comparesItsOwn = ['shared/crm/grant.ts', 'api/clients/']
+const isOfSecrets = (left: Node, right: Node) =>
+  [left, right].some(side => secret.test(side.getText())) && ![left, right].some(side => isNoSecret(side))
+const secret = /(secret|token|password|signature|digest|hmac|verifier|bearer)$/i
+const isNoSecret = (side: Node) => /^(undefined|null|true|false|'[^']*'|[A-Z_]+|-?\d+)$/.test(side.getText()) || is.isTypeOfExpression(side)
+
+export const rules = {
+  ...{importDirection, clientsAlone, sqlText, environment, queueOwner, outboundCalls, budgets, honestTests, checkedTypes},
+  ...{slowPatterns, secretComparisons},
+}
 
 const nodesBelow = (node: Node): Node[] => {
   const found: Node[] = [node]

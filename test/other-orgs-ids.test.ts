@@ -1,5 +1,5 @@
 import test from 'ava'
-import {routes} from '../api/app.ts'
+import {routes} from '../api/routes.ts'
 import type {Route} from '../api/route.ts'
 import {newId} from '../shared/ids.ts'
 import type {Answered} from './client.ts'

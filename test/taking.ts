@@ -8,16 +8,11 @@ import {KINDS} from '../sql/outside-ledger.ts'
 import {closeOutsideRun, numberName, type StandingRun} from '../sql/outside-runs.ts'
 import {writeStop} from '../sql/run-heads.ts'
 import {insertWrite} from '../sql/writes.ts'
-import {type Org, ok, openOrg} from './importing.ts'
-import {type World, world} from './world.ts'
+import {type Org, ok} from './importing.ts'
+import type {World} from './world.ts'
 
 /** One CRM org and its clock, and ours: the tests of a file take turns. */
 export type Here = {world: World; org: Org}
-
-export const openHere = async (t: Parameters<typeof world>[0], environment = {}): Promise<Here> => {
-  const here = await world(t, {workers: ['discovery', 'writes'], environment: {CRM_TIMEOUT_SECONDS: '10', ...environment}})
-  return {world: here, org: await openOrg(here)}
-}
 
 /** As it was at the start. */
 export const settleDown = async ({world: {db, crm, ahead}}: Here) => {

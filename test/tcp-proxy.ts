@@ -1,37 +1,110 @@
 import {once} from 'node:events'
 import {type AddressInfo, connect, createServer, type Socket} from 'node:net'
+import {setTimeout as sleep} from 'node:timers/promises'
 
-/** A wire that can be cut: what stands behind it is gone for whoever speaks through it. */
-export type Proxy = {url: string; cut(): void; mend(): void; close(): Promise<void>}
+/** How long a piece is under way, each way, and how many bytes a second go each way of a connection. */
+export type Weather = {latencyMs?: number; bytesPerSecond?: number}
+
+/** A wire that can be cut, silenced and slowed down: what stands behind it is gone for whoever speaks through it, or far away. */
+export type Proxy = {
+  url: string
+  /** Connections end, and new ones are refused. */
+  cut(): void
+  /** As when a cable is pulled: connections stay, new ones are taken, and nothing comes through, either way, until it is mended. */
+  silence(): void
+  /** As when the machine behind fell over: what is connected now stays so for ever and is never answered. New connections are as always. */
+  halfOpen(): void
+  slow(weather: Weather): void
+  /** All is as it was, but for connections that have ended or are half open. */
+  mend(): void
+  /** Connections under way. */
+  count(): number
+  close(): Promise<void>
+}
+
+type State = {isCut: boolean; weather: Weather; silent: PromiseWithResolvers<void> | null}
 
 export const openProxy = async (target: string): Promise<Proxy> => {
   const {hostname, port} = new URL(target)
-  const sockets = new Set<Socket>()
-  let isCut = false
-  const server = createServer(client => {
-    if (isCut) return client.destroy()
-    const behind = connect({host: hostname, port: Number(port)})
-    for (const [socket, other] of [
-      [client, behind],
-      [behind, client],
-    ] as const) {
-      sockets.add(socket)
-      socket.pipe(other)
-      socket.on('error', () => {}).once('close', () => other.destroy() && sockets.delete(socket))
-    }
+  const pairs = new Set<readonly [client: Socket, behind: Socket]>()
+  const state: State = {isCut: false, weather: {}, silent: null}
+  const server = createServer({allowHalfOpen: true}, client => {
+    if (state.isCut) return client.destroy()
+    const behind = connect({host: hostname, port: Number(port), allowHalfOpen: true})
+    const pair = [client, behind] as const
+    pairs.add(pair)
+    pump(client, behind, state)
+    pump(behind, client, state)
+    client.once('close', () => pairs.delete(pair))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = new URL(target)
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const mend = () => {
+    state.isCut = false
+    state.weather = {}
+    state.silent?.resolve()
+    state.silent = null
+  }
   const cut = () => {
-    isCut = true
-    for (const socket of sockets) socket.destroy()
+    mend()
+    state.isCut = true
+    for (const sockets of pairs) for (const socket of sockets) socket.destroy()
   }
-  const close = async () => {
-    cut()
-    server.close()
-    await once(server, 'close')
+  return {
+    url: url.href,
+    ...{cut, mend, count: () => pairs.size},
+    silence: () => void (state.silent ??= Promise.withResolvers()),
+    halfOpen: () => {
+      for (const [client, behind] of pairs) forget(client, behind)
+    },
+    slow: weather => void (state.weather = weather),
+    async close() {
+      cut()
+      server.close()
+      await once(server, 'close')
+    },
   }
-  return {url: url.href, cut, mend: () => (isCut = false), close}
+}
+
+/** Takes no more than this in before it is passed on: who sends faster is held back, as by any wire. */
+const mostHeld = 256 * 1024
+
+/** What comes from one goes to the other, in its order and at its time. */
+const pump = (from: Socket, to: Socket, state: State) => {
+  let held = 0
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = (act: () => Promise<unknown> | unknown) => {
+    last = last.then(act).catch(() => {})
+  }
+  from.on('data', piece => {
+    const due = performance.now() + (state.weather.latencyMs ?? 0)
+    held += piece.length
+    if (held > mostHeld) from.pause()
+    inTurn(async () => {
+      await pass(piece, due, state)
+      held -= piece.length
+      if (!to.destroyed && !to.write(piece)) await Promise.race([once(to, 'drain'), once(to, 'close')])
+      from.resume()
+    })
+  })
+  from.once('end', () => inTurn(async () => void ((await state.silent?.promise) ?? to.end())))
+  from.on('error', () => {})
+  from.once('close', () => inTurn(() => to.destroy()))
+}
+
+const pass = async (piece: Buffer, due: number, state: State) => {
+  await state.silent?.promise
+  const {bytesPerSecond = Number.POSITIVE_INFINITY} = state.weather
+  const waits = Math.max(due - performance.now(), 0) + (piece.length / bytesPerSecond) * 1_000
+  if (waits > 0) await sleep(waits)
+  // It may have fallen silent meanwhile.
+  await state.silent?.promise
+}
+
+const forget = (client: Socket, behind: Socket) => {
+  behind.removeAllListeners('close')
+  behind.destroy()
+  client.removeAllListeners('data').on('data', () => {})
 }

@@ -1,4 +1,4 @@
-import {WEBHOOK_SECRET} from './billing.ts'
+import {WEBHOOK_SECRET} from './selling.ts'
 import {sign} from './simulators/payment/deliveries.ts'
 import {until} from './until.ts'
 import type {World} from './world.ts'

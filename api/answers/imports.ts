@@ -14,6 +14,7 @@ const inList = {
   version: Version('Raised by every change of its name, its flows or what fills its slots'),
   templateId: Id('tpl', 'The template it was made from').nullable().describe('The template it was made from; null: none'),
   templateVersion: z.int().positive().nullable().describe('The version of that template it was made from; null: there is none'),
+  createdBy: Id('per', 'Whoever made it').nullable().describe('Who made it, and may delete it as admins may; null: they were deleted'),
   createdAt: Moment('When it was made'),
   expiredAt: Moment('When its files and records went').nullable().describe('When its files and records went; null: they are there'),
   flows: z.array(Flow).describe('What is written from its files. In an import of a template that still waits, `sourceId` is the slot'),

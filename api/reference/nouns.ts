@@ -8,11 +8,12 @@ export type Noun = {name: string; says: string; operations: Record<string, strin
 export const orgNouns: Noun[] = [
   {
     name: 'Sign-in',
-    says: 'Sessions: how one begins, is renewed, and who it is of.',
+    says: 'Sessions: how one begins, is renewed and ended, and who it is of.',
     operations: {
       beginSignIn: 'GET /auth/zoho/start',
       endSignIn: 'GET /auth/zoho/callback',
       refreshSession: 'POST /auth/session/refresh',
+      endSession: 'DELETE /auth/session',
       readMe: 'GET /auth/me',
       letCommandLineIn: 'GET /cli',
     },

@@ -8,7 +8,7 @@ import {ApiName, listOf} from '../../shared/registry/annotation.ts'
 import {listAiDays} from '../../sql/ai-usage.ts'
 import {AiDays, AiUsage, AutoMapped, autoMapExample, Formula, formulaExample, ofModel, usageExample} from '../answers/ai.ts'
 import {ofPlace} from '../answers/conversations.ts'
-import {limitOf} from '../page.ts'
+import {limitOf} from '../paging.ts'
 import {ofNaming} from '../params.ts'
 import {route} from '../route.ts'
 

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {keepEvent} from '../../shared/billing/events/keep.ts'
 import {listEvents} from '../../sql/payment-events.ts'
 import {PaymentEvents, Received} from '../answers/billing.ts'
-import {limitOf} from '../page.ts'
+import {limitOf} from '../paging.ts'
 import {route} from '../route.ts'
 
 /** What the payment provider tells, and what has become of it. */

@@ -2,7 +2,7 @@ import {z} from 'zod'
 import {readHistory} from '../../shared/registry/history.ts'
 import {PAGES} from '../../shared/registry/pages.ts'
 import {ChangePage, changeExample} from '../answers/changes.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {connector} from '../params.ts'
 import {route} from '../route.ts'
 

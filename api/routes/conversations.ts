@@ -7,7 +7,7 @@ import {ApiName, listOf} from '../../shared/registry/annotation.ts'
 import {ChatStream, ofModel} from '../answers/ai.ts'
 import {ofPlace, TurnPage, turnExample} from '../answers/conversations.ts'
 import {streamChat} from '../chat-stream.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfImport, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
 

@@ -5,7 +5,7 @@ import {testExpression} from '../../shared/flows/test-expression.ts'
 import {ApiName} from '../../shared/registry/annotation.ts'
 import {ExpressionTest} from '../answers/expressions.ts'
 import {route} from '../route.ts'
-import {holdTrial} from '../share.ts'
+import {holdTrial} from '../shares.ts'
 
 const Asked = z
   .strictObject({

@@ -8,7 +8,8 @@ import {loadRegistry} from '../../shared/registry/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
 import {ChangedAnnotation, FieldList, fieldExample, ReplacedAnnotations} from '../answers/fields.ts'
 import {moduleExample} from '../answers/modules.ts'
-import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
+import {conditionOf} from '../if-match.ts'
 import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
 
@@ -73,7 +74,7 @@ export default [
     async handle({db, caller, params: {module, apiName}, query, body, request}) {
       const asked = {condition: conditionOf(request), ...query, module, apiName}
       const {annotation, told} = await patchAnnotation(db, caller, asked, body)
-      return answerWrite({annotation}, told)
+      return answerEdit({annotation}, told)
     },
   }),
 
@@ -95,7 +96,7 @@ export default [
     body: Annotations,
     async handle({db, caller, params: {module}, query, body, request}) {
       const {counts, told} = await replaceAnnotations(db, caller, {condition: conditionOf(request), ...query, module}, body)
-      return answerWrite({ok: true, ...counts}, told)
+      return answerEdit({ok: true, ...counts}, told)
     },
   }),
 ]

@@ -3,7 +3,7 @@ import {readPage} from '../../shared/cursor.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Flows, findIssues} from '../../shared/flows/flow.ts'
 import {isAtLeast} from '../../shared/people/roles.ts'
-import {tagOf} from '../../shared/registry/version.ts'
+import {assertVersion, tagOf} from '../../shared/registry/version.ts'
 import {describeImport} from '../../shared/runs/describe-import.ts'
 import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
 import {findKnown} from '../../shared/runs/start.ts'
@@ -18,7 +18,7 @@ import {Answer, NextCursor} from '../answers/common.ts'
 import {connectorId, flow, importId, importInList, sourceId, wholeImport} from '../answers/examples.ts'
 import {FlowsAnswer, ImportAnswer, ImportInList, Removed} from '../answers/imports.ts'
 import {conditionOf} from '../if-match.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfImport, OfOrg} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
@@ -159,19 +159,21 @@ export default [
     access: {role: 'operator'},
     summary: 'Set what of its files is written where',
     description:
-      'All flows at once; held against the files, the libraries and the newest discovery, and refused with `issues` where they do not fit.',
+      'All flows at once; held against the files, the libraries and the newest discovery, and refused with `issues` where they do not fit. With `If-Match` only at that version of the import; the answer carries the new one as `ETag`.',
     answers: {200: FlowsAnswer},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY'],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'IMPORT_RUNNING', 'NO_DISCOVERY', 'BAD_IF_MATCH', 'IMPORT_CONFLICT'],
     example: {body: [flow], answer: {flows: [flow], state: 'ready'}},
     params: OfImport,
     body: Flows,
-    handle({db, caller: {org}, params: {id}, body: flows}) {
+    handle({db, caller: {org}, params: {id}, body: flows, request}) {
+      const condition = conditionOf(request)
       return db.transaction(async tx => {
         const found = await lockOpenImport(tx, {org, importId: id})
+        assertVersion('import', found, condition)
         const issues = findIssues(flows, await findKnown(tx, {org, importNo: found.no, connector: found.connectorId}))
         if (issues.length) throw new Refusal('INVALID', 'The flows do not fit the files or the CRM', {issues})
-        await setFlows(tx, {no: found.no, flows, state: 'ready'})
-        return {flows, state: 'ready'}
+        const {version} = await setFlows(tx, {no: found.no, flows, state: 'ready'})
+        return reply({json: {flows, state: 'ready'}, headers: {etag: tagOf(version)}})
       })
     },
   }),

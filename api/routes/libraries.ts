@@ -17,8 +17,9 @@ import {
   VersionPage,
   versionExample,
 } from '../answers/libraries.ts'
-import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
+import {conditionOf} from '../if-match.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfOrg} from '../params.ts'
 import {route} from '../route.ts'
 
@@ -75,7 +76,7 @@ export default [
     body: PublishedLibrary,
     async handle({db, caller, params: {namespace}, query, body, request}) {
       const {library, told} = await publishLibrary(db, caller, {namespace, condition: conditionOf(request), ...query}, body)
-      return answerWrite({library: describeLibrary(library, {source: false})}, told)
+      return answerEdit({library: describeLibrary(library, {source: false})}, told)
     },
   }),
 
@@ -90,7 +91,7 @@ export default [
     params: OfLibrary,
     async handle({db, caller, params: {namespace}, request}) {
       const {library, told} = await removeLibrary(db, caller, {namespace, condition: conditionOf(request)})
-      return answerWrite({library: describeLibrary(library, {source: false})}, told)
+      return answerEdit({library: describeLibrary(library, {source: false})}, told)
     },
   }),
 
@@ -128,7 +129,7 @@ export default [
     async handle({db, caller, params: {namespace, version}, request}) {
       const asked = {namespace, versionNumber: Number(version), condition: conditionOf(request)}
       const {library, told} = await restoreLibrary(db, caller, asked)
-      return answerWrite({library: describeLibrary(library, {source: false})}, told)
+      return answerEdit({library: describeLibrary(library, {source: false})}, told)
     },
   }),
 

@@ -6,7 +6,8 @@ import {assertOwn, findModules} from '../../shared/registry/name.ts'
 import {loadRegistry} from '../../shared/registry/store.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
 import {ChangedModule, ModuleList, ModuleOrder, moduleExample} from '../answers/modules.ts'
-import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
+import {conditionOf} from '../if-match.ts'
 import {connector, moduleName, OfOrg, ofNaming} from '../params.ts'
 import {route} from '../route.ts'
 
@@ -56,7 +57,7 @@ export default [
     }),
     async handle({db, caller, query, body: {modules}, request}) {
       const {registry, told} = await orderModules(db, caller, {condition: conditionOf(request), ...query, modules})
-      return answerWrite({modules: registry.modules.map(({key, order}) => ({key, order}))}, told)
+      return answerEdit({modules: registry.modules.map(({key, order}) => ({key, order}))}, told)
     },
   }),
 
@@ -78,7 +79,7 @@ export default [
     body: z.strictObject(moduleValues).partial(),
     async handle({db, caller, params: {module}, query, body, request}) {
       const {known, told} = await patchModule(db, caller, {condition: conditionOf(request), ...query, module}, body)
-      return answerWrite({module: describeModule(known)}, told)
+      return answerEdit({module: describeModule(known)}, told)
     },
   }),
 ]

@@ -17,7 +17,7 @@ import {
   TokenForm,
   Tokens,
 } from '../answers/oauth.ts'
-import {keepBrowser, readBrowser} from '../browser.ts'
+import {keepBrowser, readBrowser} from '../browser-cookie.ts'
 import {consentPage} from '../consent-page.ts'
 import {formBytes, readForm} from '../form.ts'
 import {answerClient, answerPerson} from '../oauth-answer.ts'

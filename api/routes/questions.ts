@@ -3,7 +3,7 @@ import {AnswersBody, answerQuestions} from '../../shared/questions/answer.ts'
 import {readQuestions} from '../../shared/questions/list.ts'
 import {findImportRun} from '../../shared/runs/find.ts'
 import {Answered, Questions} from '../answers/questions.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun} from '../params.ts'
 import {route} from '../route.ts'
 

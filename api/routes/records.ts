@@ -6,7 +6,7 @@ import {openModule} from '../../shared/records/module.ts'
 import type {Member} from '../access.ts'
 import {Answer, ofCrm} from '../answers/common.ts'
 import {CrmRecord} from '../answers/connections.ts'
-import {limitOf} from '../page.ts'
+import {limitOf} from '../paging.ts'
 import {route, type Tools} from '../route.ts'
 
 const OfModule = z.object({

@@ -7,7 +7,7 @@ import {openPages} from '../reference/page/page.ts'
 import {reply} from '../reply.ts'
 import {type Route, route} from '../route.ts'
 
-type Opened = {text: string; tag: string; show: ReturnType<typeof openPages>}
+type Opened = {bytes: Buffer; tag: string; show: ReturnType<typeof openPages>}
 
 const page = File('text/html', 'A page for people, which loads nothing from elsewhere')
 
@@ -25,10 +25,10 @@ export const describeRoutes = (table: () => readonly Route[]): Route[] => {
       answers: {200: {type: 'application/json', what: 'The document', schema: OpenApi}, 304: Nothing('The document is the one you have')},
       refusals: [],
       handle({config, request: {headers}}) {
-        const {text, tag} = open(config)
+        const {bytes, tag} = open(config)
         const told = {etag: tag, 'cache-control': 'no-cache'}
         if (headers['if-none-match']?.includes(tag)) return reply({status: 304, headers: told})
-        return reply({headers: {'content-type': 'application/json; charset=utf-8', ...told}, body: text})
+        return reply({headers: {'content-type': 'application/json; charset=utf-8', ...told}, body: bytes})
       },
     }),
 
@@ -65,7 +65,7 @@ const OpenApi = z.looseObject({
 })
 
 const openDocument = (document: Document): Opened => {
-  const text = JSON.stringify(document)
-  const tag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  return {text, tag, show: openPages(document)}
+  const bytes = Buffer.from(JSON.stringify(document))
+  const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
+  return {bytes, tag, show: openPages(document)}
 }

@@ -8,7 +8,8 @@ import {findRegistryVersion} from '../../sql/registry.ts'
 import {Nothing} from '../answers/common.ts'
 import {libraryExample, ofLoading, publishedExample} from '../answers/libraries.ts'
 import {Pushed, Registry, Replaced, Resolved, registryExample, Validation} from '../answers/registry.ts'
-import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
+import {conditionOf} from '../if-match.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
@@ -63,7 +64,7 @@ export default [
     body: RegistryDocument,
     async handle({db, caller, query, body, request}) {
       const {told} = await replaceRegistry(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerWrite({ok: true}, told)
+      return answerEdit({ok: true}, told)
     },
   }),
 
@@ -86,7 +87,7 @@ export default [
     mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
       const {warnings, told} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerWrite({ok: true, warnings}, told)
+      return answerEdit({ok: true, warnings}, told)
     },
   }),
 

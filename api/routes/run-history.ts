@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {historyOf, RunsFilter} from '../../shared/runs/history.ts'
 import {OrgRuns} from '../answers/run-rows.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
 
 export default [

@@ -5,10 +5,10 @@ import {readRunRow} from '../../shared/runs/row-log.ts'
 import {RowsFilter, readRunRows} from '../../shared/runs/rows.ts'
 import {tallyRows} from '../../shared/runs/tally.ts'
 import {RunRowLog, RunRows, RunTally} from '../answers/run-rows.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfImportRun as OfRun} from '../params.ts'
 import {type Input, route} from '../route.ts'
-import {openShares} from '../share.ts'
+import {openShares} from '../shares.ts'
 
 const path = '/orgs/:org/imports/:id/runs/:run/rows'
 const ofRecords = [
@@ -18,7 +18,7 @@ const ofRecords = [
 const Source = RowsFilter.shape.source
 
 /** A page with a table asks for its rows and its figures at once. */
-const hold = openShares({most: 8, says: 'The org looks through the rows of eight runs already: ask again in a moment'})
+const {hold} = openShares({most: 8, says: 'The org looks through the rows of eight runs already: ask again in a moment'})
 
 type Asked = Pick<Input<{role: 'operator'}, typeof OfRun>, 'db' | 'caller' | 'params'>
 

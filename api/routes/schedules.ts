@@ -21,7 +21,7 @@ import {
   scheduleExample,
 } from '../answers/schedules.ts'
 import {conditionOf} from '../if-match.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfSchedule, OfTemplate} from '../params.ts'
 import {answerJob} from '../prefer.ts'
 import {reply} from '../reply.ts'

@@ -2,7 +2,8 @@ import {z} from 'zod'
 import {describeSettings, patchSettings, pauseWriting} from '../../shared/registry/settings-edit.ts'
 import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
 import {OrgSettings, SettingsChanged, SettingsRead, settingsExample, WritingChanged} from '../answers/settings.ts'
-import {answerWrite, conditionOf, ofCondition, ofEdit, proposed} from '../if-match.ts'
+import {answerEdit, ofCondition, ofEdit, proposed} from '../config-edit.ts'
+import {conditionOf} from '../if-match.ts'
 import {connector} from '../params.ts'
 import {route} from '../route.ts'
 
@@ -35,7 +36,7 @@ export default [
     body: OrgSettings.partial(),
     async handle({db, caller, query, body, request}) {
       const {settings, told} = await patchSettings(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerWrite({settings}, told)
+      return answerEdit({settings}, told)
     },
   }),
 
@@ -52,7 +53,7 @@ export default [
     body: z.strictObject({paused: z.boolean().optional().describe('Whether nothing is to be written; left out, nothing changes')}),
     async handle({db, caller, query, body, request}) {
       const {registry, told} = await pauseWriting(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerWrite({writing: registry.writing}, told)
+      return answerEdit({writing: registry.writing}, told)
     },
   }),
 ]

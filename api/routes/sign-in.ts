@@ -5,9 +5,10 @@ import {followCrmRole} from '../../shared/people/follow.ts'
 import {openSession} from '../../shared/people/session.ts'
 import {beginSignIn, completeSignIn} from '../../shared/people/sign-in.ts'
 import {findMember} from '../../sql/members.ts'
+import {deleteSession} from '../../sql/sessions.ts'
 import {File, Nothing} from '../answers/common.ts'
 import {Me, SessionToken} from '../answers/people.ts'
-import {keepBrowser, readBrowser} from '../browser.ts'
+import {keepBrowser, readBrowser} from '../browser-cookie.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 import {outcomePage, refusalPage} from '../sign-in-page.ts'
@@ -90,6 +91,22 @@ export default [
       if (org !== null) await followCrmRole({db, crm, log}, {org, person, signal: request.signal})
       const member = org === null ? null : await findMember(db, {org, person})
       return {token: await openSession(db, config, {person, org, role: member?.role ?? null})}
+    },
+  }),
+
+  route({
+    method: 'delete',
+    path: '/auth/session',
+    access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
+    summary: 'Sign out: end the session',
+    description:
+      'Its token opens nothing from then on, wherever it was copied to, and a run that is followed with it is told of for half a minute at most. Other sessions of the person go on.',
+    answers: {204: Nothing('It is over')},
+    refusals: [],
+    status: 204,
+    async handle({db, caller}) {
+      await deleteSession(db, caller.session!)
+      return reply({})
     },
   }),
 

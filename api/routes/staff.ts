@@ -7,7 +7,7 @@ import {listNights} from '../../sql/retention.ts'
 import {listStaffActions} from '../../sql/staff-actions.ts'
 import {Answer, NextCursor} from '../answers/common.ts'
 import {Night, PersonPlaced, StaffAction, StaffMember} from '../answers/staff.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
 
 const ofStaff = Answer({person: StaffMember})

@@ -24,7 +24,7 @@ import {
   templateExample,
 } from '../answers/templates.ts'
 import {conditionOf} from '../if-match.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfTemplate} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'

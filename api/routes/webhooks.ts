@@ -22,7 +22,7 @@ import {
   endpointExample,
   secretExample,
 } from '../answers/webhooks.ts'
-import {Cursor, limitOf} from '../page.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {OfEndpoint as params} from '../params.ts'
 import {route} from '../route.ts'
 

@@ -65,4 +65,9 @@ export const keepsDigits = (digits: string, places: number | null): boolean => {
 }
 
 /** The digits alone, without the zeros around them. */
-const significantOf = (text: string) => text.replace(/e.*$/, '').replace('.', '').replace(/^0+/, '').replace(/0+$/, '')
+const significantOf = (text: string) =>
+  text
+    .replace(/e.*$/, '')
+    .replace('.', '')
+    .replace(/^0+/, '')
+    .replace(/(?<!0)0+$/, '')

@@ -48,7 +48,8 @@ export const takeIn = async (upload: Upload): Promise<Intake> => {
     return {...(findings ?? (await readWorkbook(upload))), bytes: count.bytes, sha256: count.hash.digest('hex')}
   } catch (error) {
     await shelf.abandon(error as Error)
-    await storage.remove(key)
+    // Where the storage fails here too, the listing finds what is left.
+    await storage.remove(key).catch(() => {})
     await chunks.return()
     if (body instanceof Readable) body.resume()
     throw error

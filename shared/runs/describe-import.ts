@@ -3,7 +3,7 @@ import type {Source} from '../../sql/sources.ts'
 import {describeSource} from '../sources/describe.ts'
 
 export const describeImport = (
-  {id, name, connectorId, state, flows, version, templateId, templateVersion, slots, createdAt, expiredAt}: Import,
+  {id, name, connectorId, state, flows, version, templateId, templateVersion, slots, createdBy, createdAt, expiredAt}: Import,
   sources?: readonly Source[],
 ) => ({
   id,
@@ -13,6 +13,7 @@ export const describeImport = (
   version,
   templateId,
   templateVersion,
+  createdBy,
   createdAt,
   expiredAt,
   flows,

@@ -25,7 +25,7 @@ export const keepPart = async (tools: Tools, place: OfUpload, {offset, body, sha
   const key = `${place.org}/${place.importId}/${upload.id}-${offset}-${randomUUID()}`
   await insertLoose(db, key)
   // Where it cannot be given up either, the round finds it among the loose ones.
-  const bytes = await store(tools, {key, body, sha256, left: upload.bytes - offset}).catch(async error => {
+  const bytes = await tools.storage.put(key, measured(body, {sha256, left: upload.bytes - offset})).catch(async error => {
     body.resume()
     await giveUp(tools, key).catch(() => {})
     throw error
@@ -50,26 +50,7 @@ const giveUp = async ({db, storage}: Tools, key: string) => {
   await deleteLoose(db, [key])
 }
 
-type Stored = {key: string; body: Readable; sha256: Buffer | null; left: number}
-
-/** The body itself must be to blame before it is told so: whatever else fails is the storage's. */
-const store = async ({storage}: Tools, {key, body, sha256, left}: Stored): Promise<number> => {
-  let refused: unknown
-  const chunks = measured(body, {sha256, left})
-  const noticed = async function* () {
-    try {
-      yield* chunks
-    } catch (error) {
-      refused = error
-      throw error
-    }
-  }
-  return storage.put(key, noticed()).catch(error => {
-    throw refused ?? error
-  })
-}
-
-async function* measured(body: Readable, {sha256, left}: Pick<Stored, 'sha256' | 'left'>) {
+async function* measured(body: Readable, {sha256, left}: {sha256: Buffer | null; left: number}) {
   const hash = sha256 && createHash('sha256')
   let bytes = 0
   for await (const chunk of unbroken(body)) {

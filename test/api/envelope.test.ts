@@ -4,12 +4,13 @@ import {Readable} from 'node:stream'
 import test from 'ava'
 import Koa from 'koa'
 import {z} from 'zod'
-import {routes} from '../../api/app.ts'
 import {envelope} from '../../api/envelope.ts'
 import {observe} from '../../api/observe.ts'
+import {routes} from '../../api/routes.ts'
 import {CrmError} from '../../shared/crm/error.ts'
 import {codes, Refusal} from '../../shared/errors.ts'
 import {openLog} from '../../shared/log.ts'
+import {StorageFailed} from '../../shared/storage-failed.ts'
 import {openCalls} from '../client.ts'
 import {openHalfRequest, readAnswer} from '../half-request.ts'
 import {type World, world} from '../world.ts'
@@ -34,6 +35,36 @@ test('an unknown address is a 404, a known one with another method a 405 that sa
   const {status, body, headers} = await owner('PUT', path, {})
   t.like({status, code: body.code}, {status: 405, code: 'METHOD_NOT_ALLOWED'})
   t.deepEqual(headers.get('allow')!.split(', ').sort(), ['GET', 'HEAD', 'POST'])
+})
+
+test('an address has one spelling: another case or a slash at its end is nowhere, whatever the method', async t => {
+  t.is((await owner('GET', path)).status, 200)
+  t.is((await owner('GET', '/')).status, 200)
+  const spellings = [
+    path.replace('/orgs', '/Orgs'),
+    path.replace('tokens', 'TOKENS'),
+    `${path}/`,
+    `${path}//`,
+    `/${path}`,
+    '/health/',
+    '/Health',
+  ]
+  const others = [
+    '/auth/me/',
+    '/mcp/',
+    '/MCP',
+    '/OAuth/authorize',
+    '/oauth/register/',
+    '/reference/',
+    '/.Well-Known/oauth-authorization-server',
+    '/STAFF',
+  ]
+  for (const address of [...spellings, ...others]) {
+    for (const method of ['GET', 'POST', 'PUT']) {
+      const {status, body} = await house.as(null)(method, address, method === 'GET' ? undefined : {})
+      t.like({status, code: body.code}, {status: 404, code: 'NOT_FOUND'}, `${method} ${address}`)
+    }
+  }
 })
 
 test('no body is an empty one, and the schema says what it lacks', async t => {
@@ -227,6 +258,21 @@ test('a refusal that says when to ask again says it in the header', async t => {
   t.is(status, 429)
   t.is(headers.get('retry-after'), '90')
   t.like(body, {error: 'Wait', code: 'CONNECTION_THROTTLED', written: false})
+})
+
+test('a storage that is away or full is a 503 that says when to ask again, and names neither file nor host', async t => {
+  const away = new StorageFailed(Object.assign(new Error('connect ECONNREFUSED 10.1.2.3:9000'), {code: 'ECONNREFUSED'}))
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write /data/x'), {code: 'ENOSPC'})
+  for (const [error, says, seconds] of [
+    [away, /cannot be reached/, '5'],
+    [new StorageFailed(full), /no room/, '60'],
+    [full, /no room/, '60'],
+  ] as const) {
+    const {status, body, headers} = await failWith(error)
+    t.like({status, code: body.code, retry: headers.get('retry-after')}, {status: 503, code: 'UNAVAILABLE', retry: seconds})
+    t.regex(body.error, says)
+    t.notRegex(body.error, /10\.1|data\/x|database/)
+  }
 })
 
 test('a shape that does not fit within is our own fault and no 400 of the caller’s', async t => {

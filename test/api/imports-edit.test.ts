@@ -33,6 +33,28 @@ test.serial('an import is renamed against the version that was read', async t =>
   t.deepEqual(outcome(await org.call('PATCH', path, {name: 'x'}, {'if-match': 'W/"1"'})), [400, 'BAD_IF_MATCH'])
 })
 
+test.serial('flows are set against the version that was read, or against none', async t => {
+  const {path, source} = await prepareImport(org, {csv: accountRows(2), flow: accounts})
+  const read = await org.call('GET', path)
+  const [etag, {version, flows}] = [read.headers.get('etag')!, read.body.import]
+  const other = [{...flows[0], id: 'other', sourceId: source.id}]
+  const set = (body: object, headers = {}) => org.call('PUT', `${path}/flows`, body, headers)
+  const saved = await set(other, {'if-match': etag})
+  t.deepEqual([saved.status, saved.headers.get('etag')], [200, `"${version + 1}"`])
+  const late = await set(flows, {'if-match': etag})
+  t.deepEqual([...outcome(late), late.body.version], [409, 'IMPORT_CONFLICT', version + 1])
+  t.deepEqual(
+    outcome(await set([{...flows[0], module: 'Nothing'}], {'if-match': etag})),
+    [409, 'IMPORT_CONFLICT'],
+    'before what is wrong with them',
+  )
+  t.deepEqual(outcome(await set(flows, {'if-match': 'W/"1"'})), [400, 'BAD_IF_MATCH'])
+  t.deepEqual((await ok(org.call('GET', path), 200)).import.flows, saved.body.flows)
+  t.deepEqual([(await set(flows)).status, (await set(other, {'if-match': '*'})).status], [200, 200])
+  const [one, two] = await Promise.all([set(flows, {'if-match': `"${version + 3}"`}), set(other, {'if-match': `"${version + 3}"`})])
+  t.deepEqual([one.status, two.status].sort(), [200, 409], 'of two at once')
+})
+
 test.serial('whoever made it deletes it, or an admin; it is gone at once, and all of it before the minute is over', async t => {
   const {path, run, source} = await runImport(org, {csv: accountRows(20, 'deleted-'), flow: accounts})
   const id = path.split('/').at(-1)

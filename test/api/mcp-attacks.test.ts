@@ -5,7 +5,7 @@ import {McpServer} from '@modelcontextprotocol/server'
 import test from 'ava'
 import {createApp} from '../../api/app.ts'
 import {mountMcp} from '../../api/mcp/mount.ts'
-import {openShares} from '../../api/share.ts'
+import {openShares} from '../../api/shares.ts'
 import {ok, openOrg} from '../importing.ts'
 import {until} from '../until.ts'
 import {endWithWorld, type World, world} from '../world.ts'
@@ -118,7 +118,7 @@ test('an org holds its share of the threads, and no more', async t => {
 })
 
 test('a share is held as long as the work goes on, whatever comes of it, and is one’s own', async t => {
-  const hold = openShares({most: 2, says: 'Too many'})
+  const {hold} = openShares({most: 2, says: 'Too many'})
   const [first, second] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
   const held = [hold('a', () => first.promise), hold('a', () => second.promise)]
   const none = async () => t.fail('one too many is begun')

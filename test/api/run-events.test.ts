@@ -1,5 +1,6 @@
 import type {Readable} from 'node:stream'
 import test from 'ava'
+import {readCaller} from '../../api/caller.ts'
 import {streamRun} from '../../api/run-stream.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import {type Pool, sql} from '../../sql/database.ts'
@@ -114,9 +115,9 @@ test.serial('an ended run is told at once, and the stream ends', async t => {
 })
 
 /** A stream as the handler makes it, with the client's and the process's ends in hand. */
-const open = async (runId: string, {beatMs = 60_000, db = here.db as Pool} = {}) => {
+const open = async (runId: string, {beatMs = 60_000, db = here.db as Pool, assertAdmitted = async () => {}} = {}) => {
   const [client, process] = [new AbortController(), new AbortController()]
-  const request = {headers: {}, signal: client.signal, draining: process.signal}
+  const request = {headers: {}, signal: client.signal, draining: process.signal, assertAdmitted}
   const found = await findOrgRun(here.db, {org: org.org, runId})
   const {body} = streamRun({db, log: here.tools.log, request}, found, {beatMs})
   return {body: body as Readable, client, process}
@@ -137,6 +138,28 @@ test.serial('a stream without news says that it is alive, and ends when the proc
   const reading = textOf(other.body, () => false)
   other.process.abort()
   t.false((await reading).includes('event: end'))
+  here.crm.release()
+  await untilEnded(org.call, runPath)
+})
+
+test.serial('a bearer that is refused by now hears no more, and one that cannot be asked about does', async t => {
+  const {runPath, id} = await begin('Ad-')
+  const {secret, token: made} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'watcher'}), 201)
+  let isAway = true
+  const assertAdmitted = async () => {
+    if (isAway) throw new Error('Postgres is away')
+    await readCaller(here.tools, `Bearer ${secret}`)
+  }
+  const {body} = await open(id, {beatMs: 20, assertAdmitted})
+  let beats = 0
+  for await (const chunk of body) {
+    if (String(chunk).includes('still here') && ++beats === 3) {
+      isAway = false
+      await ok(org.call('DELETE', `/orgs/${org.org}/tokens/${made.id}`), 200)
+    }
+  }
+  t.true(beats >= 3)
+  t.is((await fetch(`${here.url}${runPath}/events`, {headers: {authorization: `Bearer ${secret}`}})).status, 401)
   here.crm.release()
   await untilEnded(org.call, runPath)
 })

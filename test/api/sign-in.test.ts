@@ -1,5 +1,6 @@
 import test from 'ava'
 import {z} from 'zod'
+import {openSession} from '../../shared/people/session.ts'
 import {listChanges} from '../../sql/changes.ts'
 import {sql} from '../../sql/database.ts'
 import {beginVisit, comeBack, consent} from '../walk.ts'
@@ -271,6 +272,22 @@ test('a session lives eight hours, and a refresh begins another', async t => {
   await own.ahead('8 hours 1 second')
   t.is((await own.as(token)('GET', '/auth/me')).body.code, 'AUTH_REQUIRED')
   t.is((await own.as(body.token)('GET', '/auth/me')).status, 200)
+})
+
+test('signing out ends that session and no other of the person, and nobody else’s', async t => {
+  const {token, org, person} = await house.makeOrg()
+  const [other, stranger] = [await openSession(house.db, house.config, {person, org, role: 'owner'}), (await house.makeOrg()).token]
+  const secret = (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body.secret
+  t.like(await house.as(secret)('DELETE', '/auth/session'), {status: 403, body: {code: 'SESSION_REQUIRED'}})
+  const {status, text} = await house.as(token)('DELETE', '/auth/session')
+  t.deepEqual({status, text}, {status: 204, text: ''})
+  for (const [method, path] of [
+    ['GET', '/auth/me'],
+    ['DELETE', '/auth/session'],
+    ['POST', '/auth/session/refresh'],
+  ] as const)
+    t.like(await house.as(token)(method, path), {status: 401, body: {code: 'AUTH_REQUIRED'}}, path)
+  for (const bearer of [other, secret, stranger]) t.is((await house.as(bearer)('GET', '/auth/me')).status, 200)
 })
 
 test('the session’s token names its row and says nothing else', async t => {

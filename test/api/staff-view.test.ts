@@ -1,8 +1,9 @@
 import {createServer} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import test, {type ExecutionContext} from 'ava'
-import {createApp, routes} from '../../api/app.ts'
+import {createApp} from '../../api/app.ts'
 import {effectOf, type Route, route} from '../../api/route.ts'
+import {routes} from '../../api/routes.ts'
 import {sql} from '../../sql/database.ts'
 import {openCalls} from '../client.ts'
 import {type World, world} from '../world.ts'
@@ -89,12 +90,13 @@ for (const write of [false, true]) {
   })
 }
 
-test('what acts for a person is exactly refresh, the tokens, the invitations and what MCP clients were allowed', t => {
+test('what acts for a person is exactly refresh and sign-out, the tokens, the invitations and what MCP clients were allowed', t => {
   const person = routes
     .filter(({access}) => 'role' in access && access.sessionOnly === 'person')
     .map(({method, path}) => `${method} ${path}`)
   t.deepEqual(person.sort(), [
     'delete /auth/grants/:id',
+    'delete /auth/session',
     'delete /orgs/:org/tokens/:id',
     'get /auth/grants',
     'post /auth/invitations/:id/accept',

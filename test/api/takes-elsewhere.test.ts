@@ -4,7 +4,8 @@ import {countAt} from '../../sql/run-log.ts'
 import {contactsPath, describeContacts, startContacts} from '../described.ts'
 import {ok} from '../importing.ts'
 import type {GenericStandIn} from '../simulators/generic.ts'
-import {authorise, endRun, type Here, lose, make, openHere, see, settleDown, taken} from '../taking.ts'
+import {authorise, endRun, type Here, lose, make, see, settleDown, taken} from '../taking.ts'
+import {openHere} from '../taking-world.ts'
 
 /** Takes in the later runs of a chain, and at a destination that is no CRM. */
 const test = anyTest.serial as TestFn<Here & {there: GenericStandIn}>

@@ -3,22 +3,8 @@ import {findModule} from '../../shared/records/module.ts'
 import {takeRecord} from '../../shared/takes/take.ts'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
-import {
-  authorise,
-  calls,
-  endRun,
-  type Here,
-  importRun,
-  lose,
-  make,
-  openHere,
-  see,
-  send,
-  settleDown,
-  stopRun,
-  take,
-  taken,
-} from '../taking.ts'
+import {authorise, calls, endRun, type Here, importRun, lose, make, see, send, settleDown, stopRun, take, taken} from '../taking.ts'
+import {openHere} from '../taking-world.ts'
 import {until} from '../until.ts'
 
 /** What happens while the CRM is asked: the stand-in holds its answer, and lets it go when the other thing has been done. */

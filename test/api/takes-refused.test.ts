@@ -12,7 +12,6 @@ import {
   importRun,
   lose,
   make,
-  openHere,
   see,
   send,
   settleDown,
@@ -20,6 +19,7 @@ import {
   take,
   taken,
 } from '../taking.ts'
+import {openHere} from '../taking-world.ts'
 
 const test = anyTest.serial as TestFn<Here>
 

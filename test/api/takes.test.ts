@@ -5,7 +5,8 @@ import {sql} from '../../sql/database.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {countAt} from '../../sql/run-log.ts'
 import {ok, readLog} from '../importing.ts'
-import {authorise, calls, type Here, importRun, lose, make, openHere, see, send, settleDown, take, taken} from '../taking.ts'
+import {authorise, calls, type Here, importRun, lose, make, see, send, settleDown, take, taken} from '../taking.ts'
+import {openHere} from '../taking-world.ts'
 
 const test = anyTest.serial as TestFn<Here>
 

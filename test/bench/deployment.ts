@@ -5,34 +5,37 @@ import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 import pg from 'pg'
 import {createDatabase} from '../database.ts'
-import {type Client, openClient} from '../stack/client.ts'
-import {connect, discover, signIn} from '../stack/journey.ts'
 import {freePort} from '../stack/port.ts'
 import {readProcfile} from '../stack/procfile.ts'
 import {root} from '../stack/stack.ts'
 import {openSupervisor, type Supervisor} from '../stack/supervisor.ts'
+import {assertWhole, type FlowOf, openPlace, type Place, prepareImport, startRun} from './place.ts'
 
-const email = 'ana@example.org'
 const readyWithinMs = 30_000
+const standsStillMs = 60_000
 
-/** A flow without its source, which the import has. */
-export type FlowOf = {module: string; match?: object; fields: object[]}
-
-export type Ended = {no: number; seconds: number}
+/** A run that has ended; instants in seconds of the clock this process has too. */
+export type Ended = {id: string; no: number; seconds: number; startedAt: number; endedAt: number}
 
 /** The service as the Procfile starts it, less what no import needs; its CRM is the process of `crm`. */
 export type Deployment = {
   crmUrl: string
-  pidOf(name: 'crm' | 'imports'): number
+  /** One for each of the `people`. */
+  places: [Place, ...Place[]]
+  pidOf(name: 'crm' | 'imports' | 'web' | 'discovery'): number
   /** Uploads the file and runs it to its end; throws unless each of its rows made a record. The seconds are those the run says it took. */
   runImport(file: {csv: Buffer; flow: FlowOf}): Promise<Ended>
+  /** Waits for runs to end, in any order; throws where one was stopped, unless that is what was asked of it. */
+  ended(runs: string[], how?: {cancelled: boolean}): Promise<Ended[]>
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>
   stop(): Promise<void>
 }
 
-type Options = {crm: string[]; env?: Record<string, string>}
+/** `beside`: workers in the process of the discovery. `imports`: how many processes of that line. `people`: who sign in, each of a CRM org of their own. */
+type Options = {crm: string[]; env?: Record<string, string>; beside?: string[]; imports?: number; people?: [string, ...string[]]}
 
-export const startDeployment = async (label: string, {crm, env = {}}: Options): Promise<Deployment> => {
+export const startDeployment = async (label: string, options: Options): Promise<Deployment> => {
+  const {crm, env = {}, beside = [], imports = 1, people = ['ana@example.org']} = options
   const begun: (() => Promise<unknown>)[] = []
   const stop = async () => {
     for (const end of begun.splice(0).toReversed()) await end()
@@ -59,15 +62,19 @@ export const startDeployment = async (label: string, {crm, env = {}}: Options): 
     begun.push(supervisor.stop)
     supervisor.start({name: 'crm', command: ['node', ...crm, '--port', `${crmPort}`]})
     await answers(`${crmUrl}/oauth/serverinfo`)
-    for (const line of linesOf('web', 'imports')) supervisor.start(line)
-    supervisor.start({name: 'discovery', command: ['node', 'workers/start.ts', 'discovery']})
+    supervisor.start(lineOf('web'))
+    for (let n = 1; n <= imports; n++) supervisor.start({...lineOf('imports'), name: n === 1 ? 'imports' : `imports ${n}`})
+    supervisor.start({name: 'discovery', command: ['node', 'workers/start.ts', 'discovery', ...beside]})
     await answers(`${apiUrl}/health`)
-    const place = await openPlace(apiUrl)
+    const [first, ...others] = people
+    const places: [Place, ...Place[]] = [await openPlace(apiUrl, first)]
+    for (const email of others) places.push(await openPlace(apiUrl, email))
     const query = async <Row extends object>(text: string, values: unknown[] = []) => (await db.query<Row>(text, values)).rows
     return {
-      ...{crmUrl, query, stop},
+      ...{crmUrl, places, query, stop},
       pidOf: name => pidOf(supervisor, name),
-      runImport: file => runImport(place, query, file),
+      runImport: file => runImport(places[0], query, file),
+      ended: (runs, how) => untilEnded(query, runs, how),
     }
   } catch (error) {
     await stop()
@@ -75,8 +82,8 @@ export const startDeployment = async (label: string, {crm, env = {}}: Options): 
   }
 }
 
-/** With the flags that the Procfile gives them. */
-const linesOf = (...names: string[]) => readProcfile(readFileSync(join(root, 'Procfile'), 'utf8')).filter(({name}) => names.includes(name))
+/** With the flags that the Procfile gives it. */
+const lineOf = (wanted: string) => readProcfile(readFileSync(join(root, 'Procfile'), 'utf8')).find(({name}) => name === wanted)!
 
 const answers = async (url: string) => {
   for (const until = Date.now() + readyWithinMs; Date.now() < until; await sleep(50)) {
@@ -93,55 +100,33 @@ const pidOf = ({processes}: Supervisor, name: string) => {
   return pid
 }
 
-type Place = {apiUrl: string; token: string; client: Client; org: string; connectorId: string}
-
-const openPlace = async (apiUrl: string): Promise<Place> => {
-  const token = await signIn(apiUrl, email)
-  const client = openClient(apiUrl, token)
-  const {org} = await client.call<{org: {id: string}}>('GET', '/auth/me')
-  const connectorId = await connect(client, apiUrl, org.id, email)
-  await discover(client, org.id, connectorId)
-  return {apiUrl, token, client, org: org.id, connectorId}
-}
-
 type Query = Deployment['query']
-type Found = {no: number; state: string; entries: number; seconds: number; stop: object | null}
 
-const runImport = async (
-  {apiUrl, token, client, org, connectorId}: Place,
-  query: Query,
-  {csv, flow}: {csv: Buffer; flow: FlowOf},
-): Promise<Ended> => {
-  const made = await client.call<{import: {id: string}}>('POST', `/orgs/${org}/imports`, {body: {name: 'Bench', connectorId}})
-  const path = `/orgs/${org}/imports/${made.import.id}`
-  const {source} = await upload(`${apiUrl}${path}/sources?name=bench.csv`, token, csv)
-  await client.call('PUT', `${path}/flows`, {body: [{id: 'bench', sourceId: source.id, ...flow}]})
-  const {run} = await client.call<{run: {id: string}}>('POST', `${path}/runs`, {body: {}})
-  const {no, seconds} = await untilEnded(query, run.id)
-  const {run: ended} = await client.call<{run: {counts: Record<string, {created: number}>}}>('GET', `${path}/runs/${run.id}`)
-  const {created} = ended.counts[flow.module]!
-  if (created !== source.rows) throw new Error(`${created} of ${source.rows} rows made a record: ${JSON.stringify(ended.counts)}`)
-  return {no, seconds}
+const runImport = async (place: Place, query: Query, file: {csv: Buffer; flow: FlowOf}): Promise<Ended> => {
+  const prepared = await prepareImport(place, file)
+  const id = await startRun(prepared)
+  const [ended] = await untilEnded(query, [id])
+  await assertWhole(prepared, id)
+  return ended!
 }
 
-const upload = async (url: string, token: string, csv: Buffer) => {
-  const headers = {authorization: `Bearer ${token}`, 'content-type': 'text/csv'}
-  const answer = await fetch(url, {method: 'POST', headers, body: new Uint8Array(csv.buffer, csv.byteOffset, csv.length)})
-  if (!answer.ok) throw new Error(`The file was not taken: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as {source: {id: string; rows: number}}
-}
+type Found = Ended & {state: string; entries: number; stop: object | null}
 
 /** Asked seldom, so as not to be measured. Gives up when no entry is added for a minute. */
-const untilEnded = async (query: Query, id: string): Promise<Found> => {
+const untilEnded = async (query: Query, ids: string[], {cancelled} = {cancelled: false}): Promise<Ended[]> => {
   for (let last = -1, since = Date.now(); ; await sleep(200)) {
-    const [found] = await query<Found>(
-      `select run_no::int as no, state, next_seq::int as entries, stop, extract(epoch from ended_at - started_at)::float8 as seconds
-       from runs join run_heads using (run_no) where id = $1`,
-      [id],
+    const found = await query<Found>(
+      `select id, run_no::int as no, state, next_seq::int as entries, stop, extract(epoch from ended_at - started_at)::float8 as seconds,
+         extract(epoch from started_at)::float8 as "startedAt", extract(epoch from ended_at)::float8 as "endedAt"
+       from runs join run_heads using (run_no) where id = any($1)`,
+      [ids],
     )
-    if (found!.stop) throw new Error(`The run was stopped: ${JSON.stringify(found!.stop)}`)
-    if (found!.state === 'ended') return found!
-    if (found!.entries !== last) [last, since] = [found!.entries, Date.now()]
-    if (Date.now() - since > 60_000) throw new Error(`The run stands at ${last} entries: ${JSON.stringify(found)}`)
+    const stopped = found.find(({stop}) => stop)
+    if (stopped && !cancelled) throw new Error(`A run was stopped: ${JSON.stringify(stopped.stop)}`)
+    if (found.every(({state}) => state === 'ended')) return found
+    const entries = found.reduce((sum, run) => sum + run.entries, 0)
+    if (entries !== last) [last, since] = [entries, Date.now()]
+    if (Date.now() - since > standsStillMs)
+      throw new Error(`Runs stand still: ${JSON.stringify(found.filter(run => run.state !== 'ended'))}`)
   }
 }

@@ -1,14 +1,32 @@
 import {createServer, type IncomingMessage, request, type ServerResponse} from 'node:http'
+import {setTimeout as sleep} from 'node:timers/promises'
 import {parseArgs} from 'node:util'
+import {seedOrgs} from '../simulators/crm/seed.ts'
 import {openServer} from '../simulators/crm/server.ts'
 import {createStandIn} from '../simulators/crm/stand-in.ts'
 
 /**
- * A CRM that does nothing: it says at once that every record of a write was made, and looks at none of them. Everything else (consent,
- * tokens, metadata) is the stand-in's answer.
+ * A CRM that does nothing: it says that every record of a write was made, at once or after `--latency` ms, and looks at none of them.
+ * Everything else (consent, tokens, metadata) is the stand-in's answer, whose first org is here `--orgs` times: bench1@example.org is of the
+ * first copy, bench2@example.org of the second.
  */
-const {port} = parseArgs({options: {port: {type: 'string', default: '0'}}}).values
-const standIn = createStandIn({journal: {limit: 0}, switches: {credits: false}}, () => {})
+const {port, latency, orgs} = parseArgs({
+  options: {port: {type: 'string', default: '0'}, latency: {type: 'string', default: '0'}, orgs: {type: 'string', default: '0'}},
+}).values
+const latencyMs = Number(latency)
+const copies = Array.from({length: Number(orgs)}, (_, at) => {
+  const [number, [seed]] = [at + 1, seedOrgs]
+  const users = [{email: `bench${number}@example.org`, firstName: 'Bench', lastName: `${number}`, profile: 'Administrator', role: 'CEO'}]
+  return {
+    ...seed!,
+    key: `bench${number}`,
+    companyName: `Bench ${number}`,
+    prefix: `${9_000_000 + number}`,
+    zgid: `${90_000 + number}`,
+    users,
+  }
+})
+const standIn = createStandIn({journal: {limit: 0}, switches: {credits: false}, orgs: [...seedOrgs, ...copies]}, () => {})
 await openServer(standIn, {port: 0, control: false, keepAliveMs: 65_000})
 const standInUrl = standIn.world.baseUrl
 const server = createServer((incoming, outgoing) => {
@@ -28,8 +46,9 @@ const answerWrite = (incoming: IncomingMessage, outgoing: ServerResponse) => {
   // Short calls are the last of a file: only they are looked into.
   const pieces: Buffer[] = []
   incoming.on('data', piece => pieces.push(piece))
-  incoming.on('end', () => {
+  incoming.on('end', async () => {
     const text = answerTo(countIn(Buffer.concat(pieces)))
+    if (latencyMs) await sleep(latencyMs)
     outgoing.writeHead(201, {'content-type': 'application/json;charset=UTF-8', 'content-length': text.length})
     outgoing.end(text)
   })

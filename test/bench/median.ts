@@ -3,3 +3,7 @@ export const medianOf = (values: number[]): number => {
   const middle = sorted.length >> 1
   return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
+
+/** The nearest rank. */
+export const percentileOf = (values: number[], percent: number): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil((values.length * percent) / 100) - 1]!

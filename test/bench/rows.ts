@@ -1,4 +1,4 @@
-import type {FlowOf} from './deployment.ts'
+import type {FlowOf} from './place.ts'
 
 /** Twelve columns, about a hundred bytes a row. */
 export const fileOf = (rows: number, prefix: string): Buffer => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import {test} from 'node:test'
 import type {Page} from 'playwright-core'
-import {accounts, openOrg, prepareImport} from '../importing.ts'
+import {accounts, ok, openOrg, prepareImport} from '../importing.ts'
 import {fairFile, peopleOf} from './people.ts'
-import {enter, settled, stage} from './stage.ts'
+import {enter, picture, settled, stage} from './stage.ts'
 import * as person from './steps.ts'
 
 const here = stage('browser reload')
@@ -69,13 +69,83 @@ test('a reload in the middle of a run comes back to it, and so does the list of 
   await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Runs'}).click()
   await page.getByRole('link', {name: 'Run', exact: true}).first().click()
   await live.getByText(/^100 of 300 rows/).waitFor()
+  await person.stepTo(page, 'Results')
+  await person.assertAccount(page, '100 created + 200 not reached = 300 rows')
+  await page.getByText('Rows 1 to 50: 50 rows shown').waitFor()
+  await picture(page, 'results-under-way')
+  await page.getByLabel('From row').fill('101')
+  await page.getByText('No row fits these filters.').waitFor()
   here.world.crm.faults.clear()
   here.world.crm.release()
-  await person.runEnded(page, /^Done: no row failed$/)
   await person.assertAccount(page, '300 created = 300 rows')
+  await page.getByText('Rows 101 to 150: 50 rows shown').waitFor()
+  await person.stepTo(page, 'Run')
+  await person.runEnded(page, /^Done: no row failed$/)
   assert.equal(here.world.crm.count('example', 'Accounts'), 300)
   assert.deepEqual(visitor.complaints, [])
 })
+
+test('a page that is open while other scripts are installed says so, and a reload mends it', async () => {
+  const {visitor, page} = await openedBy()
+  // As after an update: what this page was made of is not there any more.
+  await page.route('**/clients/*/**', route =>
+    route.continue({
+      url: route
+        .request()
+        .url()
+        .replace(/clients\/\w+/, 'clients/0123456789abcdef'),
+    }),
+  )
+  await page.getByRole('navigation', {name: 'Sections'}).getByRole('link', {name: 'Runs'}).click()
+  await page.getByText('Lading was updated').waitFor()
+  await picture(page, 'updated')
+  await page.unroute('**/clients/*/**')
+  await page.getByRole('button', {name: 'Reload'}).click()
+  await person.onPage(page, 'Runs')
+  assert.deepEqual(visitor.complaints, [])
+})
+
+test('a mapping that somebody else saved meanwhile is shown before it is replaced, and only what one may delete can be', async () => {
+  const {org, visitor, page} = await openedBy()
+  const {path} = await prepareImport(org, {csv: 'name,number,city\nCompany,M-1,Bilbao\n', flow: accounts})
+  const theirs = await here.world.makeOrg({role: 'operator', org: org.org})
+  await page.goto(`${here.world.url}/#/imports/${path.split('/').at(-1)}/mapping`)
+  const change = async (expression: string) => {
+    const field = await person.openField(page, 'Billing City')
+    await field.getByLabel('Where the value comes from').selectOption('expression')
+    await field.getByLabel('Expression', {exact: true}).fill(expression)
+  }
+  await change("row['city'] + '!'")
+  const {flows} = (await ok(org.call('GET', path), 200)).import
+  await ok(org.call('PUT', `${path}/flows`, [{...flows[0], id: 'other'}]), 200)
+  await page.getByRole('button', {name: 'Save the mapping'}).click()
+  await page.locator('.save-bar').getByText('The import was changed meanwhile').waitFor()
+  await picture(page, 'stale')
+  await page.getByRole('button', {name: 'Take what is saved'}).click()
+  await page.locator('.save-bar').getByText('Saved', {exact: true}).waitFor()
+  await change("row['city'] + '?'")
+  await person.saveMapping(page)
+
+  const other = await here.open()
+  await enter(other, theirs.token)
+  await settled(other.page)
+  assert.ok((await other.page.getByRole('button', {name: /^Rename /}).count()) > 0)
+  assert.equal(await other.page.getByRole('button', {name: /^Delete /}).count(), 0)
+  await person.makeImport(other.page, 'Their own')
+  await other.page.goto(`${here.world.url}/#/imports`)
+  await other.page.getByRole('button', {name: 'Delete Their own'}).waitFor()
+  assert.equal(await other.page.getByRole('button', {name: /^Delete /}).count(), 1)
+  await signOut(other.page)
+  assert.equal((await here.world.as(theirs.token)('GET', '/auth/me')).status, 401)
+  assert.deepEqual([...visitor.complaints, ...other.complaints], [])
+})
+
+const signOut = async (page: Page) => {
+  await page.locator('details.account > summary').click()
+  await page.getByRole('button', {name: 'Sign out'}).click()
+  await page.getByRole('button', {name: /^Sign in/}).waitFor()
+  await page.waitForLoadState('networkidle')
+}
 
 const partBytes = 8 * 1024 ** 2
 

@@ -1,22 +1,24 @@
 import test from 'ava'
 import {openHome, shownBy} from '../cli-process.ts'
 import {openCompanies} from '../companies.ts'
-import {accountRows} from '../importing.ts'
+import {accountRows, type Org, ok} from '../importing.ts'
 import {openStallingProxy, type StallingProxy} from '../stalling-proxy.ts'
 import {until} from '../until.ts'
 import {endWithWorld, type World, world} from '../world.ts'
 
 /** What a person does to a command that takes long, and what a network does. One after another: a wire and a CRM are held here. */
 let house: World
+let org: Org
 let wire: StallingProxy
 let home: ReturnType<typeof openHome>
 
 test.before(async t => {
   house = await world(t, {workers: ['imports', 'discovery']})
-  const {secret} = await openCompanies(house)
+  const companies = await openCompanies(house)
+  org = companies.org
   wire = await openStallingProxy(house.url)
   endWithWorld(wire.close)
-  home = openHome({LADING_URL: wire.url, LADING_TOKEN: secret})
+  home = openHome({LADING_URL: wire.url, LADING_TOKEN: companies.secret})
 })
 
 const endOf = (out: string) => JSON.parse(out.trim().split('\n').at(-1)!)
@@ -122,4 +124,23 @@ test.serial('a connection that breaks while a run is watched is opened again, an
   const {code, out, err} = await watching.ended
   t.is(code, 0, err)
   t.is(endOf(out).run.counts.Accounts.created, 10)
+})
+
+test.serial('a token that is revoked while a run is watched ends it with 5, and the run goes on', async t => {
+  house.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
+  const {secret, token: made} = await ok(org.call('POST', `/orgs/${org.org}/tokens`, {name: 'short'}), 201)
+  const path = home.put('revoked.csv', accountRows(10, 'R-'))
+  const watching = home.start(['import', path, '-t', 'Companies', '--watch', '--json'], {env: {LADING_TOKEN: secret}})
+  await until(watching.out, text => text.includes('"event":"progress"'))
+  await ok(org.call('DELETE', `/orgs/${org.org}/tokens/${made.id}`), 200)
+  // What the server does by itself within half a minute: it ends the stream.
+  wire.cut()
+  const {code, err} = await watching.ended
+  t.is(code, 5, err)
+  t.like(JSON.parse(err.trim().split('\n').at(-1)!), {code: 'TOKEN_REVOKED', exit: 5})
+  const [, run] = /The run goes on by itself\. Come back with: lading watch (run_\w+)/.exec(err)!
+  house.crm.release()
+  house.crm.faults.clear()
+  const back = await home.run(['watch', run!])
+  t.is(back.code, 0, back.err)
 })

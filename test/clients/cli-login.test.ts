@@ -64,6 +64,7 @@ test('a person signs in by a browser: the page hands the session to this machine
   const who = await home.run(['whoami', '--json'])
   t.like(JSON.parse(who.out), {server: house.url, via: 'session', user: {email: 'ana@example.org'}})
   t.is((await home.run(['logout'])).out, `Signed out of ${house.url}\n`)
+  t.is((await house.as(token)('GET', '/auth/me')).body.code, 'AUTH_REQUIRED', 'at the server too')
   const gone = await home.run(['whoami', '--server', house.url])
   t.is(gone.code, 5)
   t.regex(gone.err, /Sign in with: lading login --server http/)

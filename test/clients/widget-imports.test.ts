@@ -1,6 +1,6 @@
 import test from 'ava'
 import {z} from 'zod'
-import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/checking.ts'
+import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
 import {
   dropMapping,

@@ -133,6 +133,8 @@ const layPatched = ({dice, mark, rows}: Shape): Case => {
 }
 
 const lays = [layKnown, layPlain, layFamily, layMatched, layPatched]
+/** How many kinds there are: as many seeds in a row lay each once. */
+export const LAYS = lays.length
 
 const orders = () => ({
   ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},

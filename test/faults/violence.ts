@@ -139,7 +139,8 @@ const wakeInTime = async (here: Deployment, worker: ChildProcess, done: Done) =>
 const countTaken = ({db}: Deployment) =>
   db.oneFirst(sql.type(z.object({taken: z.number()}))`select coalesce(sum(fence), 0)::int as taken from run_heads`).catch(() => 0)
 
-const isAsleep = ({pid}: ChildProcess) =>
+/** Whether it has stopped, as SIGSTOP does it. */
+export const isAsleep = ({pid}: ChildProcess) =>
   promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).then(
     ({stdout}) => stdout.startsWith('T'),
     () => false,

@@ -7,7 +7,8 @@ const always = 1_000_000
 /** So that the answer comes when nobody waits for it any more. `timeoutMs`: how long the service waits for the CRM. */
 const lateMs = (timeoutMs: number) => timeoutMs + 300
 
-type Share = [share: number, action: FaultAction]
+/** So many of the calls meet it, by chance. */
+export type Share = [share: number, action: FaultAction]
 
 /**
  * Of every hundred writes a quarter goes wrong, in every way it may; of the other calls fewer, and of creates that nothing unique tells: after
@@ -39,20 +40,28 @@ const ofReads = (timeoutMs: number): Share[] => [
   [0.01, {type: 'slow', ms: lateMs(timeoutMs), when: 'before'}],
 ]
 
-/** Faults of every kind of call, met by chance: the same ones for the same seed and the same order of calls. */
-export const layFaults = (dice: Dice, {parts, timeoutMs}: {parts: Part[]; timeoutMs: number}): FaultSpec[] => {
-  const spec = (method: string, path: string, [share, action]: Share): FaultSpec => ({
-    match: {method, path, share, seed: dice.between(1, 2 ** 31)},
+/** Those shares of the calls that match, the same ones for the same dice and the same order of calls. */
+export const addShares = (dice: Dice, match: {method: string; path: string}, shares: Share[]): FaultSpec[] =>
+  shares.map(([share, action]) => ({
+    match: {...match, share, seed: dice.between(1, 2 ** 31)},
     // Each cuts the slots of the CRM's org, which grow back one in ten seconds.
     times: action.type === 'rateLimit' ? 1 : always,
     action,
-  })
+  }))
+
+/** Faults of every kind of call, met by chance: the same ones for the same seed and the same order of calls. */
+export const layFaults = (dice: Dice, {parts, timeoutMs}: {parts: Part[]; timeoutMs: number}): FaultSpec[] => {
+  const add = (method: string, path: string, shares: Share[]) => addShares(dice, {method, path}, shares)
   return [
-    ...ofReads(timeoutMs).map(one => spec('POST', '/crm/v8/coql', one)),
-    ...ofReads(timeoutMs).map(one => spec('GET', '/crm/v8/*', one)),
+    ...add('POST', '/crm/v8/coql', ofReads(timeoutMs)),
+    ...add('GET', '/crm/v8/*', ofReads(timeoutMs)),
     ...parts.flatMap(({module, unique}) =>
       ['POST', 'PUT'].flatMap(method =>
-        ofWrites(timeoutMs).map(([share, action]) => spec(method, `/crm/v8/${module}`, [unique ? share : share / 3, action])),
+        add(
+          method,
+          `/crm/v8/${module}`,
+          ofWrites(timeoutMs).map(([share, action]) => [unique ? share : share / 3, action]),
+        ),
       ),
     ),
     {match: {path: `/crm/v8/${parts[0]!.module}`, nth: dice.between(2, 20)}, times: 1, action: 'expireToken'},

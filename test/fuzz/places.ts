@@ -26,6 +26,8 @@ export const openPlaces = async (house: Deployment) => {
   const others = {other: outsider.token, admin: house.adminToken, staff: staff.token, junk: 'junk', none: ''}
   const usual: Place = {ids: mine.ids, foreign: untouched.ids, bearers: {...mine.bearers, ...others}}
   const ending: Place = {ids: doomed.ids, foreign: untouched.ids, bearers: {...doomed.bearers, ...others}}
+  const leaver = await house.makeOrg({role: 'operator', org: doomed.ids.org!})
+  const leaving: Place = {...ending, bearers: {...others, owner: leaver.token, token: doomed.bearers.token!}}
   const victimIds = (at: number): Ids => ({...doomed.ids, org: victims[at]!.org, people: victims[at]!.person, orgs: victims[at]!.org})
   const inside = victims.map(
     (_, at): Place => ({
@@ -38,7 +40,11 @@ export const openPlaces = async (house: Deployment) => {
     org: mine.ids.org!,
     /** A digest of all that the untouched org has, table by table. */
     untouched: () => digestsOf(house.db, untouched.ids.org!),
-    of: (route: Route, at: number): Place => (isInside(route) ? inside[at % inside.length]! : ends(route) ? ending : usual),
+    of: (route: Route, at: number): Place => {
+      if (isInside(route)) return inside[at % inside.length]!
+      if (isSignOut(route)) return leaving
+      return ends(route) ? ending : usual
+    },
   }
 }
 
@@ -59,6 +65,9 @@ const fill = async (house: Deployment, user: string): Promise<{ids: Ids; bearers
 }
 
 const isInside = ({access, path}: Route) => 'backoffice' in access || 'operator' in access || path.startsWith('/staff/')
+
+/** By a session of its own: whoever asks with it is nobody from then on. */
+const isSignOut = ({method, path}: Route) => method === 'delete' && path === '/auth/session'
 
 const ENDS = [
   'post /auth/session/refresh',

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import {routes} from '../../api/app.ts'
+import {routes} from '../../api/routes.ts'
 import {listen} from '../../api/listen.ts'
 import type {Route} from '../../api/route.ts'
 import {openDeployment} from '../deployment.ts'

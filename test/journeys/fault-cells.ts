@@ -35,7 +35,7 @@ export const arm = ({faults}: Row, request: Request) => {
     request.world.crm.faults.add({match: aimOf(request), times, action: typeof action === 'function' ? action(given) : action})
 }
 
-export const assertSeen = async (t: ExecutionContext<any>, row: Row, requests: Request[], answers: Answered[]) => {
+export const assertSeen = async (t: Pick<ExecutionContext, 'deepEqual'>, row: Row, requests: Request[], answers: Answered[]) => {
   const seen: Record<string, unknown> = {}
   const wanted: Record<string, unknown> = {}
   for (const [n, request] of requests.entries()) {

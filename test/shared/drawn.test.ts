@@ -1,6 +1,6 @@
 import test from 'ava'
 import {z} from 'zod'
-import {limitOf} from '../../api/page.ts'
+import {limitOf} from '../../api/paging.ts'
 import {drawnAs} from '../../shared/drawn.ts'
 import {listOf} from '../../shared/registry/annotation.ts'
 import {RegistryDocument} from '../../shared/registry/document.ts'

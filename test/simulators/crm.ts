@@ -12,6 +12,8 @@ export type CrmOptions = WorldOptions & {
   control?: boolean
   /** A file the state is kept in between starts. */
   snapshot?: string
+  /** What it calls itself where something stands before it. */
+  publicUrl?: string
   /** How long an idle connection stays open; short ones make callers meet a socket that has just been closed. */
   keepAliveMs?: number
 }
@@ -28,6 +30,7 @@ export const startCrm = async ({
   port = 0,
   control = false,
   snapshot,
+  publicUrl,
   keepAliveMs = 65_000,
   ...options
 }: CrmOptions = {}): Promise<CrmStandIn> => {
@@ -36,6 +39,7 @@ export const startCrm = async ({
   const kept = snapshot === undefined ? null : openSnapshot(standIn, snapshot)
   if (kept) changed = kept.changed
   const server = await openServer(standIn, {port, control, keepAliveMs})
+  if (publicUrl !== undefined) standIn.world.baseUrl = publicUrl
   const stop = async () => {
     standIn.release()
     const {promise, resolve} = Promise.withResolvers<void>()

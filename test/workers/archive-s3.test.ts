@@ -1,7 +1,7 @@
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
-import {accountRows, accounts, openOrg, readLog, runImport} from '../importing.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, runImport, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted} from '../oracle.ts'
 import {startS3} from '../simulators/s3.ts'
 import {until} from '../until.ts'
@@ -42,4 +42,15 @@ test('with a bucket configured, files and records go there and are read from the
   s3.faults.push({method: 'HEAD', times: 100, action: {status: 503}}, {method: 'GET', times: 100, action: {status: 503}})
   const answer = await org.call('GET', `${path}/runs/${run.id}/records`)
   t.deepEqual([answer.status, answer.body.code, answer.headers.get('retry-after')], [503, 'RECORDS_MOVING', '60'])
+
+  // A run whose file cannot be read is no run that kills its workers: it lies down, and goes on by itself.
+  s3.faults.length = 0
+  const later = await prepareImport(org, {csv: accountRows(20, 'L-'), flow: accounts})
+  s3.faults.push({method: 'HEAD', times: 100, action: {status: 503}}, {method: 'GET', times: 100, action: {status: 503}})
+  const begun = (await ok(org.call('POST', `${later.path}/runs`, {}), 202)).run
+  const paused = await untilRun(org.call, `${later.path}/runs/${begun.id}`, ({state}) => state === 'paused')
+  t.is(paused.pause.code, 'UNAVAILABLE')
+  s3.faults.length = 0
+  await here.ahead('40 seconds')
+  t.like(await untilEnded(org.call, `${later.path}/runs/${begun.id}`), {stop: null, rowsWritten: 20})
 })

@@ -1,5 +1,6 @@
 import {type ChildProcess, spawnSync} from 'node:child_process'
 import {once} from 'node:events'
+import {createInterface} from 'node:readline'
 import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
@@ -31,6 +32,12 @@ const begin = async (prefix: string, rows: number, flow: object = accounts) => {
     return {run: ended, ...(await assertAccounted(here, {org, path, run: ended, rows}))}
   }
 }
+
+const untilAsleep = ({pid}: ChildProcess) =>
+  until(
+    () => spawnSync('ps', ['-o', 'stat=', '-p', String(pid)]).stdout.toString(),
+    state => state.startsWith('T'),
+  )
 
 const dies = async (worker: ChildProcess) => (await once(worker, 'exit'))[1]
 
@@ -86,10 +93,7 @@ test.serial("a dead worker's request that the CRM works on after its successor's
 test.serial('a worker that falls asleep between intent and request sends nothing when it wakes', async t => {
   const end = await begin('Sl-', 100)
   const sleeper = start({FAULT_POINT: 'after_intent:1:SIGSTOP'})
-  await until(
-    () => spawnSync('ps', ['-o', 'stat=', '-p', String(sleeper.pid)]).stdout.toString(),
-    state => state.startsWith('T'),
-  )
+  await untilAsleep(sleeper)
   start()
   const {outcomes, finals} = await end()
   t.deepEqual(outcomes, {created: 100})
@@ -100,4 +104,23 @@ test.serial('a worker that falls asleep between intent and request sends nothing
   t.deepEqual(await once(sleeper, 'exit'), [0, null])
   t.is(sent(), before)
   assertOnce(here.crm, 'Sl-', finals)
+})
+
+test.serial('a worker that falls asleep in the close finds its run closed when it wakes, and that is no failure', async t => {
+  const end = await begin('Cl-', 50)
+  const sleeper = start({FAULT_POINT: 'in_close:1:SIGSTOP', LOG_LEVEL: 'warn'})
+  const lines: string[] = []
+  createInterface(sleeper.stdout!).on('line', line => lines.push(line))
+  await untilAsleep(sleeper)
+  start()
+  t.deepEqual((await end()).outcomes, {created: 50})
+  sleeper.kill('SIGCONT')
+  await until(
+    () => lines,
+    lines => lines.some(line => /lease lost|job failed/.test(line)),
+  )
+  t.deepEqual(
+    lines.filter(line => line.includes('job failed')),
+    [],
+  )
 })

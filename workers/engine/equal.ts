@@ -70,7 +70,7 @@ const areRich: Comparison = (sent, read, field) => {
   return other !== '' && (isCut ? one.startsWith(other) : one === other)
 }
 
-const isMarked = (value: unknown) => /<\/?[a-z][^>]*>/i.test(String(value))
+const isMarked = (value: unknown) => /<\/?[a-z][^<>]*>/i.test(String(value))
 
 const strip = (text: string) => text.slice(0, longestLookedAt).replace(/<[^>]*>|&nbsp;|\s/g, '')
 

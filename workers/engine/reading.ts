@@ -2,6 +2,7 @@ import {Refusal} from '../../shared/errors.ts'
 import type {Row} from '../../shared/imports/row.ts'
 import {type FilePlace, openFile} from '../../shared/imports/stored-file.ts'
 import {StorageMissing} from '../../shared/storage.ts'
+import {StorageFailed} from '../../shared/storage-failed.ts'
 import {RunPaused, RunStopped} from './ending.ts'
 import type {Track} from './row.ts'
 
@@ -18,6 +19,8 @@ export async function* readChunks(place: FilePlace, {source}: Pick<Track, 'sourc
     if (error instanceof Refusal) throw new RunStopped({stopped: error.code, message: error.message})
     if (error instanceof StorageMissing)
       throw new RunStopped({stopped: 'FILE_GONE', message: 'The file is no longer in storage. Upload it again'})
+    if (error instanceof StorageFailed)
+      throw new RunPaused('UNAVAILABLE', 'The file cannot be read just now: where files are kept is away. The run goes on by itself', 30)
     throw error
   }
 }

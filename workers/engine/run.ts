@@ -31,27 +31,33 @@ import {layTrack} from './row.ts'
 import {openSettler} from './settler.ts'
 import {isSubform} from './subform-order.ts'
 import {runSubformPass} from './subform-pass.ts'
+import {carrySuspect} from './suspects.ts'
 import {closeOpenSends} from './takeover.ts'
 
 /** `ended`: nothing is left to do. `held`: another owner has it. `released`: it goes on later, here or elsewhere. */
 export type Carried = 'ended' | 'held' | 'released'
 
 /** Takeovers in a row without a single settlement: the run itself kills its workers, and is stopped instead. */
-const mostFruitlessTakeovers = 6
+const mostFruitlessTakeovers = 3
 
 /** Takes the run's lease and carries it on from wherever it stands, to its end or until something ends it early. */
 export const carryRun = async (
   tools: Tools,
   {org, id}: {org: string; id: string},
-  {signal, log}: {signal: AbortSignal; log: Log},
+  work: {signal: AbortSignal; log: Log},
 ): Promise<Carried> => {
-  const found = await findRun(tools.db, {org, id})
+  const {db} = tools
+  const found = await findRun(db, {org, id})
   if (!found || isOver(found)) return 'ended'
-  const {config, db, hot} = tools
   if (!(await isOpenOrg(db, org))) return 'released'
-  const head = await takeLease(db, {run: found.no, owner: `${hostname()}:${process.pid}`, seconds: config.LEASE_SECONDS})
+  return carrySuspect({db, run: found.no}, () => takeRun(tools, found, work))
+}
+
+const takeRun = async (tools: Tools, {no, org, id}: Run, {signal, log}: {signal: AbortSignal; log: Log}): Promise<Carried> => {
+  const {config, db, hot} = tools
+  const head = await takeLease(db, {run: no, owner: `${hostname()}:${process.pid}`, seconds: config.LEASE_SECONDS})
   if (!head) return 'held'
-  const lease = holdLease({db, hot, run: found.no, head, seconds: config.LEASE_SECONDS, leaveSeconds: leaveSecondsOf(config), log})
+  const lease = holdLease({db, hot, run: no, head, seconds: config.LEASE_SECONDS, leaveSeconds: leaveSecondsOf(config), log})
   let orderly = false
   try {
     // Another owner may have moved the run on, or ended it, while its lease was waited for.
@@ -89,7 +95,11 @@ const plannedOf = ({counts}: Head) => counts.reduce((sum, count, at) => sum + (a
 
 type Reach = Pick<Tools, 'crm' | 'budget'>
 
-const carry = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
+/** Stopping and closing a run can be taken from its owner, too. */
+const carry = (ctx: Held, reach: Reach, head: Head): Promise<Carried> =>
+  carryToEnd(ctx, reach, head).catch(error => lieDown(ctx, endingOf(ctx, error)))
+
+const carryToEnd = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
   // What fails every worker may be the run's own data: nothing of it is read any more.
   const isFruitless = head.takeovers > mostFruitlessTakeovers && ctx.run.state !== 'closing'
   let reason = head.stop?.stopped ?? 'done'
@@ -99,7 +109,7 @@ const carry = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
     await writeRows(ctx, reach, head)
   } catch (error) {
     const ending = endingOf(ctx, error)
-    if (!(ending instanceof RunStopped)) return lieDown(ctx, ending)
+    if (!(ending instanceof RunStopped)) throw ending
     await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
     await tellOpenSends(ctx, {piecewise: isFruitless})
     ctx.log.info({stop: ending.stop}, 'run stopped')

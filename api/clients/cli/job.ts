@@ -1,5 +1,4 @@
-import {setTimeout as sleep} from 'node:timers/promises'
-import type {Json} from '../http.ts'
+import {followJob, type Job} from '../follow-job.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure} from './failure.ts'
 import {interrupted} from './interrupt.ts'
@@ -7,48 +6,40 @@ import {openProgress} from './progress.ts'
 import type {Cli, Session} from './session.ts'
 import {count} from './words.ts'
 
-const ended = ['done', 'refused', 'failed', 'cancelled']
 const longestHours = 24
 
 /** Waits for a job to end well; answers it. */
-export const waitForJob = async (cli: Cli, session: Session, asked: Json): Promise<Json> => {
+export const waitForJob = async (cli: Cli, session: Session, {id}: Pick<Job, 'id'>): Promise<Job> => {
   const progress = openProgress(cli.out)
   const signal = cli.interrupt()
-  const deadline = Date.now() + longestHours * 3_600_000
+  const tell = (job: Job) => {
+    progress.show({label: job.name, share: shareOf(job.progress), parts: partsOf(job)})
+    return session.keepFresh()
+  }
+  const next = `Come back with: lading jobs wait ${id}`
   try {
-    for (let job = asked; ; ) {
-      if (ended.includes(job.state)) return assertDone(job)
-      if (Date.now() > deadline)
-        throw new Failure(`The job ${job.id} has not ended in ${longestHours} hours`, {
-          exit: EXIT.unreachable,
-          code: 'UNREACHABLE',
-          next: `Ask again: lading jobs wait ${job.id}`,
-        })
-      progress.show({label: job.name, share: shareOf(job.progress), parts: partsOf(job)})
-      await sleep(pauseMs, undefined, {signal})
-      await session.keepFresh()
-      job = await session.client.get(session.path(`jobs/${job.id}`), undefined, signal)
-    }
+    const job = await followJob({
+      client: session.client,
+      path: session.path(`jobs/${encodeURIComponent(id)}`),
+      mostMs: longestHours * 3_600_000,
+      signal,
+      tell,
+    })
+    if (job) return assertDone(job)
+    throw new Failure(`The job ${id} has not ended in ${longestHours} hours`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
   } catch (error) {
-    if (signal.aborted)
-      throw interrupted(
-        signal.reason,
-        `You no longer wait for the job ${asked.id}, which goes on`,
-        `Come back with: lading jobs wait ${asked.id}`,
-      )
+    if (signal.aborted) throw interrupted(signal.reason, `You no longer wait for the job ${id}, which goes on`, next)
     throw error
   } finally {
     progress.clear()
   }
 }
 
-const assertDone = (job: Json): Json => {
+const assertDone = (job: Job): Job => {
   if (job.state === 'done') return job
-  const {error = 'The job was cancelled', code = 'CANCELLED', ...detail} = job.error ?? {}
+  const {error, code, ...detail} = job.error ?? {error: 'The job was cancelled', code: 'CANCELLED'}
   throw new Failure(error, {exit: EXIT.refused, code, next: `See: lading jobs show ${job.id}`, detail: {...detail, job: job.id}})
 }
 
-const shareOf = (progress: Json) => (progress?.total ? progress.done / progress.total : null)
-const partsOf = ({state, progress}: Json) => (progress ? [`${count(progress.done)} ${progress.unit ?? ''}`.trim()] : [state])
-
-const pauseMs = 500
+const shareOf = (progress: Job['progress']) => (progress?.total ? progress.done / progress.total : null)
+const partsOf = ({state, progress}: Job) => [progress ? `${count(progress.done)} ${progress.unit}` : state]

@@ -1,69 +1,76 @@
-import {setTimeout as sleep} from 'node:timers/promises'
-import {readEvents} from '../event-stream.ts'
-import {ApiError, type Json} from '../http.ts'
+import {followRun, isFinal} from '../follow-run.ts'
+import type {Json} from '../http.ts'
+import {describeEnding, exitOf, type FailOn} from './ending.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure, failureOf} from './failure.ts'
+import {runPath} from './find.ts'
+import {Interrupted, interrupted} from './interrupt.ts'
 import type {Output} from './output.ts'
 import {openProgress, runProgress} from './progress.ts'
-import type {Session} from './session.ts'
+import type {Cli, Session} from './session.ts'
 import {clean} from './words.ts'
 
-type Watched = {session: Session; out: Output; path: string; signal?: AbortSignal; patienceMs?: number}
+export type Following = {watch?: boolean; failOn?: FailOn}
 
-const usualPatienceMs = 300_000
-const pausesMs = [200, 500, 1000, 2000, 5000]
+/** Whoever asks which rows were written has to wait for them. */
+export const isWatched = ({watch, failOn}: Following) => Boolean(watch) || failOn !== undefined
 
-/**
- * Follows a run to its end; answers it. The server ends the stream now and then, and a network may: it is opened again where it ended, until
- * nothing was heard for five minutes.
- */
-export const watchRun = async ({session, out, path, signal, patienceMs = usualPatienceMs}: Watched): Promise<Json> => {
-  const progress = openProgress(out)
-  let heard = Date.now()
-  let lastId: string | null = null
-  let pause: string | null = null
+/** Follows a run to its end and says what became of it; the process then ends with what that means. */
+export const watchToEnd = async (cli: Cli, session: Session, run: Json, failOn: FailOn = 'refused') => {
+  const {out} = cli
+  const signal = cli.interrupt()
   try {
-    for (let silent = 0; ; silent++) {
-      try {
-        await session.keepFresh()
-        const headers: Record<string, string> = lastId === null ? {} : {'last-event-id': lastId}
-        for await (const {event, data, id} of readEvents(session.client, 'GET', `${path}/events`, {headers, ...(signal && {signal})})) {
-          heard = Date.now()
-          silent = -1
-          lastId = id ?? lastId
-          if (event === 'end') return data.run
-          if (event === 'state') {
-            progress.clear()
-            pause = tellState(out, data, pause)
-          }
-          if (event === 'progress') {
-            out.event({event: 'progress', ...data})
-            progress.show(runProgress(data.progress, data.counts))
-          }
-        }
-        // 204, or a stream that ended in good order.
-        const {run} = await session.client.get(path, undefined, signal)
-        if (run.state === 'ended') return run
-      } catch (error) {
-        if (signal?.aborted) throw signal.reason
-        if (error instanceof ApiError && !isForNow(error)) throw error
-        if (Date.now() - heard > patienceMs) throw lost(error, path)
+    const ended = run.state === 'ended' ? run : await watchRun({session, out, path: runPath(session, run), signal})
+    const exit = exitOf(ended, failOn)
+    out.event({event: 'end', exit, run: ended})
+    out.lines(describeEnding(out, ended))
+    cli.exit(exit)
+  } catch (error) {
+    if (!(error instanceof Interrupted) && !signal.aborted) throw error
+    throw interrupted(
+      signal.reason,
+      `You no longer watch ${run.id}, which goes on`,
+      `Come back with: lading watch ${run.id}   Stop it with: lading cancel ${run.id}`,
+      {run: run.id},
+    )
+  }
+}
+
+type Watched = {session: Session; out: Output; path: string; signal: AbortSignal}
+
+const patienceMs = 300_000
+
+/** Follows a run to its end and shows how it goes on; answers it. Given up once nothing was heard for five minutes. */
+const watchRun = async ({session, out, path, signal}: Watched): Promise<Json> => {
+  const progress = openProgress(out)
+  let pause: string | null = null
+  let ended: Json = null
+  try {
+    for await (const {event, data} of followRun({client: session.client, path, signal, patienceMs, prepare: session.keepFresh})) {
+      if (event === 'end') ended = data.run
+      else if (event === 'state') {
+        progress.clear()
+        pause = tellState(out, data, pause)
+      } else {
+        const {progress: done, counts, rowsWritten} = event === 'asked' ? data.run : data
+        out.event({event: 'progress', progress: done, counts, rowsWritten})
+        progress.show(runProgress(done, counts))
       }
-      await sleep(pausesMs[Math.min(Math.max(0, silent), pausesMs.length - 1)], undefined, signal && {signal}).catch(() => {
-        throw signal!.reason
-      })
     }
+    return ended
+  } catch (error) {
+    throw signal.aborted ? error : lost(error, path)
   } finally {
     progress.clear()
   }
 }
 
-const isForNow = ({status}: ApiError) => status === 429 || status === 408 || status >= 500
-
+/** The run itself is none the worse for it. */
 const lost = (error: unknown, path: string) => {
-  const {message} = failureOf(error)
-  const next = `The run goes on by itself. Come back with: lading watch ${path.split('/').at(-1)}`
-  return new Failure(`Nothing was heard of the run for a while: ${message}`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next})
+  const {message, exit, code, next, detail} = failureOf(error)
+  const back = `The run goes on by itself. Come back with: lading watch ${path.split('/').at(-1)}`
+  if (isFinal(error)) return new Failure(message, {exit, code, detail, next: next ? `${next}\n${back}` : back})
+  return new Failure(`Nothing was heard of the run for a while: ${message}`, {exit: EXIT.unreachable, code: 'UNREACHABLE', next: back})
 }
 
 /** A run that lies down says why, once; answers what was said. */

@@ -2,8 +2,9 @@ import {type Command, Option} from 'commander'
 import {FAIL_ON} from '../cli/ending.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
 import {type Asked, prepareImport} from '../cli/prepare.ts'
-import {type Following, followRun, isWatched, startRun} from '../cli/run-start.ts'
+import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
+import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import {clean, plural} from '../cli/words.ts'
 
 type Options = Omit<Asked, 'files'> & Following & {run: boolean}
@@ -39,7 +40,7 @@ export default (cli: Cli, program: Command) => {
       const what = `${dryRun ? 'Dry run' : 'Run'} ${run.id} of ${importId}`
       if (isWatched(options)) {
         cli.out.event({event: 'run', import: importId, run}, what)
-        await followRun(cli, session, run, options.failOn)
+        await watchToEnd(cli, session, run, options.failOn)
         return forget()
       }
       await forget()

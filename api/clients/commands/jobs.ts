@@ -27,7 +27,7 @@ export default (cli: Cli, program: Command) => {
     .addHelpText('after', '\nExample:\n  lading jobs wait 0f8fad5b-d9cb-469f-a165-70867728950e')
     .action(async (id: string) => {
       const session = await cli.open()
-      const job = await waitForJob(cli, session, await session.client.get(session.path(`jobs/${encodeURIComponent(id)}`)))
+      const job = await waitForJob(cli, session, {id})
       cli.out.answer({job}, describe(job))
     })
   addExamples(jobs, EXAMPLES)

@@ -2,7 +2,7 @@ import {randomBytes} from 'node:crypto'
 import {text as readText} from 'node:stream/consumers'
 import type {Command} from 'commander'
 import {EXIT} from '../cli/exit-codes.ts'
-import {Failure, signedOut, usage} from '../cli/failure.ts'
+import {Failure, failureOf, signedOut, usage} from '../cli/failure.ts'
 import {Interrupted, interrupted} from '../cli/interrupt.ts'
 import {listenForSession} from '../cli/login-listener.ts'
 import {openBrowser} from '../cli/open-browser.ts'
@@ -10,7 +10,7 @@ import {openPatient} from '../cli/patience.ts'
 import {dropProfile, keepProfile, readProfiles} from '../cli/profiles.ts'
 import {type Cli, chooseServer, lifeOf} from '../cli/session.ts'
 import {clean, moment} from '../cli/words.ts'
-import type {Json} from '../http.ts'
+import {ApiError, type Json} from '../http.ts'
 
 const waitMinutes = 10
 
@@ -29,15 +29,10 @@ export default (cli: Cli, program: Command) => {
 
   program
     .command('logout')
-    .summary('forget the session of a server')
-    .description('Removes what `login` kept on this machine. A session that was copied elsewhere ends by itself within eight hours.')
+    .summary('end the session at a server')
+    .description('Ends the session at the server, wherever it was copied to, and removes what `login` kept here. An API token stays good.')
     .addHelpText('after', '\nExamples:\n  lading logout\n  lading logout --server https://lading.example.com')
-    .action(async () => {
-      const server = await chooseServer(cli.settings, cli.server())
-      const wasThere = await dropProfile(cli.settings, server)
-      cli.out.answer({server, signedOut: wasThere}, wasThere ? `Signed out of ${server}` : `Nobody was signed in at ${server}`)
-      if (cli.settings.token) cli.out.warn('LADING_TOKEN is set, and still lets every command in')
-    })
+    .action(() => logout(cli))
 
   program
     .command('whoami')
@@ -73,6 +68,26 @@ const login = async (cli: Cli, {token: given, browser, dc}: Options) => {
     'Next: lading connections, lading templates',
   ])
   if (settings.token && settings.token !== token) out.warn('LADING_TOKEN is set, and goes before this session')
+}
+
+const logout = async ({settings, out, server: named}: Cli) => {
+  const server = await chooseServer(settings, named())
+  const {token} = (await readProfiles(settings)).servers[server] ?? {}
+  const problem = token && lifeOf(token) ? await endSession(server, token) : null
+  const wasThere = await dropProfile(settings, server)
+  out.answer({server, signedOut: wasThere}, wasThere ? `Signed out of ${server}` : `Nobody was signed in at ${server}`)
+  if (problem) out.warn(`The server was not told (${problem}): the session ends there within eight hours`)
+  if (settings.token) out.warn('LADING_TOKEN is set, and still lets every command in')
+}
+
+/** Why it could not be ended; null where it is over, as it may have been before. */
+const endSession = async (server: string, token: string): Promise<string | null> => {
+  try {
+    await openPatient(server, () => token).delete('/auth/session')
+    return null
+  } catch (error) {
+    return error instanceof ApiError && error.status === 401 ? null : failureOf(error).message
+  }
 }
 
 const readToken = async ({settings, out}: Cli, given: string | true): Promise<string> => {

@@ -1,8 +1,9 @@
 import type {Command} from 'commander'
 import {findRun} from '../cli/find.ts'
 import {rowRange, wholeNumber} from '../cli/options.ts'
-import {type Following, followRun, isWatched, startRun} from '../cli/run-start.ts'
+import {startRun} from '../cli/run-start.ts'
 import type {Cli} from '../cli/session.ts'
+import {type Following, isWatched, watchToEnd} from '../cli/watch.ts'
 import type {Json} from '../http.ts'
 import {failOn, watching} from './import.ts'
 
@@ -57,7 +58,7 @@ const addFollowing = (cli: Cli, program: Command) => {
     )
     .action(async (given: string, {failOn}: Options) => {
       const session = await cli.open()
-      await followRun(cli, session, await findRun(session, given), failOn)
+      await watchToEnd(cli, session, await findRun(session, given), failOn)
     })
 
   program
@@ -82,5 +83,5 @@ const begun = async (cli: Cli, session: Awaited<ReturnType<Cli['open']>>, run: J
   if (!isWatched(following))
     return cli.out.answer({run}, [`${run.dryRun ? 'Dry run' : 'Run'} ${run.id} has begun`, `Next: lading watch ${run.id}`])
   cli.out.event({event: 'run', import: run.importId, run}, `${run.dryRun ? 'Dry run' : 'Run'} ${run.id} of ${run.importId}`)
-  await followRun(cli, session, run, following.failOn)
+  await watchToEnd(cli, session, run, following.failOn)
 }

@@ -4,6 +4,7 @@ import {html} from './html.ts'
 import {findPage, type PageProps} from './pages.ts'
 import {Shell} from './shell.ts'
 import {NoOrg, SignIn} from './sign-in.ts'
+import {isOutdated, lookForUpdate} from './state/build.ts'
 import {useLoad} from './state/load.ts'
 import {place} from './state/place.ts'
 import {me, readMe, signOut} from './state/session.ts'
@@ -38,8 +39,14 @@ const Here = () => {
     async () => found && {pattern: found.pattern, Shown: await found.load()},
     [found?.pattern],
   )
-  // A browser does not ask again for a script it could not read; and after a new version is installed the page itself is an older one.
-  if (error) return html`<${Problem} error=${error} again=${() => location.reload()} title="This page could not be loaded" />`
+  useEffect(() => {
+    if (error) lookForUpdate()
+  }, [error])
+  // A browser does not ask again for a script it could not read.
+  if (error)
+    return isOutdated.value
+      ? null
+      : html`<${Problem} error=${error} again=${() => location.reload()} title="This page could not be loaded" />`
   if (!found) return html`<${Page} title="There is no such page"><p><a href="#/">Go to the imports</a></p><//>`
   // What was loaded last is the page that was left, until this one is there.
   if (data?.pattern !== found.pattern) return html`<p class="loading" role="status">Loading …</p>`

@@ -1,4 +1,5 @@
 import {html, type Markup} from './html.ts'
+import {isOutdated} from './state/build.ts'
 import {place, to} from './state/place.ts'
 import {me, signOut} from './state/session.ts'
 import {applyTheme, type Theme, theme} from './state/theme.ts'
@@ -27,6 +28,9 @@ export const Shell = ({children}: {children?: Markup}) => {
     <${Account} />
   </header>
   <main id="main" tabindex="-1">
+    <div role="status">
+      ${isOutdated.value && html`<${Notice} title="Lading was updated" actions=${html`<${Button} onClick=${() => location.reload()}>Reload<//>`}>This window still runs what was there before: reload it to go on. Drafts are kept, and what was sent of a file.<//>`}
+    </div>
     ${me.value?.staffView && html`<${Notice} kind="warning">You are looking at this organisation as staff${me.value.staffView.write ? '' : ', and can change nothing'}.<//>`}
     ${children}
   </main>

@@ -45,6 +45,6 @@ const plain = (number: string) => {
   const point = whole.length + Number(exponent)
   const digits = `${'0'.repeat(Math.max(0, 1 - point))}${whole}${fraction}${'0'.repeat(Math.max(0, point - whole.length - fraction.length))}`
   const at = Math.max(1, point)
-  const rest = digits.slice(at).replace(/0+$/, '')
+  const rest = digits.slice(at).replace(/(?<!0)0+$/, '')
   return `${sign}${digits.slice(0, at).replace(/^0+(?=\d)/, '')}${rest && `.${rest}`}`
 }

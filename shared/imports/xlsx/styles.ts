@@ -21,11 +21,11 @@ export const shownBy = (code: string): Shown => {
     .split(';')[0]!
     .toLowerCase()
   if (/\[(h+|m+|s+)\]/.test(bare)) return 'duration'
-  const tokens = bare.replace(/\[[^\]]*\]/g, '').replace(/general/g, '')
+  const tokens = bare.replace(/\[[^[\]]*\]/g, '').replace(/general/g, '')
   const noon = /am\/pm|a\/p/.test(tokens)
   const letters = tokens.replace(/am\/pm|a\/p/g, '').replace(/0(\.0*)?e[+-]/g, '')
   const time = noon || /[hs]/.test(letters)
-  const date = /[ydg]/.test(letters) || (!time && /m/.test(letters)) || /m[^hsm]*[yd]|[yd][^hsm]*m/.test(letters)
+  const date = /[ydg]/.test(letters) || (!time && /m/.test(letters)) || /m[^hsmyd]*[yd]|[yd][^hsmyd]*m/.test(letters)
   if (date || time) return date && time ? 'moment' : date ? 'date' : 'time'
   return /^0{2,}$/.test(tokens) ? 'padded' : 'number'
 }

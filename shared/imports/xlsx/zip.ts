@@ -23,8 +23,9 @@ export type Zip = {
 export const openZip = async (object: StoredObject, limit: number): Promise<Zip> => {
   const reader = new StoredReader(object)
   const sayWhy = (error: unknown) => reader.failure ?? (error instanceof Refusal ? error : corrupt((error as Error).message))
+  const bytes = await object.storage.size(object.key)
   try {
-    const file = await fromRandomAccessReaderPromise(reader, await object.storage.size(object.key), {
+    const file = await fromRandomAccessReaderPromise(reader, bytes, {
       lazyEntries: true,
       autoClose: false,
       validateEntrySizes: false,

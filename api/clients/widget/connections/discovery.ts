@@ -1,5 +1,5 @@
 import {ApiError, type Json} from '../../http.ts'
-import {followJob, type Job} from '../state/jobs.ts'
+import {type Job, untilDone} from '../state/jobs.ts'
 import {client, inOrg} from '../state/session.ts'
 
 export type Discovery = {
@@ -14,9 +14,8 @@ export type Discovery = {
 export const startDiscovery = async (connectorId: string): Promise<Job> =>
   (await client.post<Json>(inOrg('/discovery/run'), {connectorId})).job
 
-export const runDiscovery = async (connectorId: string, following: Parameters<typeof followJob>[1] = {}): Promise<void> => {
-  await followJob((await startDiscovery(connectorId)).id, following)
-}
+export const runDiscovery = async (connectorId: string, following: Parameters<typeof untilDone>[1] = {}): Promise<void> =>
+  untilDone((await startDiscovery(connectorId)).id, following)
 
 /** What was read last; null where nothing was read yet. */
 export const readDiscovery = async (connector: string, signal?: AbortSignal): Promise<Discovery | null> => {

@@ -1,5 +1,5 @@
 import {useEffect, useState} from 'preact/hooks'
-import {followJob, type Job} from '../state/jobs.ts'
+import {type Job, untilDone} from '../state/jobs.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -27,7 +27,7 @@ export const useCheck = ({import: {id}, checks, again}: Known) => {
       forget()
       again()
     }
-    followJob(jobId, {signal: gone.signal, tell: job => setProgress(job.progress)}).then(() => end(null), end)
+    untilDone(jobId, {signal: gone.signal, tell: job => setProgress(job.progress)}).then(() => end(null), end)
     return () => gone.abort()
   }, [jobId])
   const isElsewhere = jobId === null && (checks?.checks.state === 'queued' || checks?.checks.state === 'running')

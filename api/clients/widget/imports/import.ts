@@ -9,6 +9,8 @@ export type Imported = {
   version: number
   templateId: string | null
   templateVersion: number | null
+  /** A person's id; null where they were deleted. */
+  createdBy: string | null
   createdAt: string
   expiredAt: string | null
   flows: Flow[]

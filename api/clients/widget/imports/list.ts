@@ -4,24 +4,22 @@ import type {Connection} from '../connections/list.ts'
 import {html} from '../html.ts'
 import type {Run} from '../runs/run.ts'
 import {addressOf, sayCounts} from '../runs/run-list.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useLoad} from '../state/load.ts'
 import {to} from '../state/place.ts'
-import {client, inOrg, may} from '../state/session.ts'
+import {client, inOrg, may, me} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {at} from '../ui/format.ts'
 import {Problem} from '../ui/notice.ts'
-import {Page, Shown} from '../ui/page.ts'
+import {Page} from '../ui/page.ts'
+import {PagedTable, usePages} from '../ui/paged-table.ts'
 import {Pill, type Tone} from '../ui/pill.ts'
-import {type Column, Table} from '../ui/table.ts'
+import type {Column} from '../ui/table.ts'
 import type {Imported} from './import.ts'
 import {DeleteImport, RenameImport} from './rename.ts'
 
 type Listed = Omit<Imported, 'sources' | 'slots'>
-type PageOf = {imports: Listed[]; nextCursor: string | null}
 /** `runs`: the newest of the org, by import. What is older is not told in the list. */
 type Beside = {connections: Connection[]; runs: Map<string, Run>}
-
-const readImports = (signal?: AbortSignal, cursor?: string) => client.get<PageOf>(inOrg('/imports'), {limit: 25, cursor}, signal)
 
 const readBeside = async (signal: AbortSignal): Promise<Beside> => {
   const [{connectors}, {runs}] = await Promise.all([
@@ -35,30 +33,16 @@ const readBeside = async (signal: AbortSignal): Promise<Beside> => {
 
 /** Everything that was imported here, the newest first. */
 export const Imports = () => {
-  const first = useLoad<PageOf>(readImports, [])
+  const imports = usePages<Listed>('/imports', 'imports', {limit: 25})
   const beside = useLoad<Beside>(readBeside, [])
-  const [older, setOlder] = useState<PageOf | null>(null)
   const [asked, setAsked] = useState<{what: 'rename' | 'delete'; found: Listed} | null>(null)
-  const cursor = (older ?? first.data)?.nextCursor
-  const more = useDoing(async () => {
-    const page = await readImports(undefined, cursor!)
-    setOlder({imports: [...(older?.imports ?? []), ...page.imports], nextCursor: page.nextCursor})
-  })
-  const again = () => {
-    setOlder(null)
-    first.again()
-  }
   const columns = columnsFor(beside.data, (what, found) => setAsked({what, found}))
   return html`
     <${Page} title="Imports" lead="Each carries the rows of one or more files into your CRM." actions=${may('operator') && html`<a class="button main" href=${to('imports', 'new')}>New import</a>`}>
-      <${Shown} of=${first}>
-        ${({imports}: PageOf) => html`<${Table} caption="Imports, newest first" columns=${columns} rows=${[...imports, ...(older?.imports ?? [])]} keyOf=${({id}: Listed) => id} empty=${html`<${Empty} />`} />`}
-      <//>
+      <${PagedTable} of=${imports} caption="Imports, newest first" columns=${columns} empty=${html`<${Empty} />`} />
       <${Problem} error=${beside.error} title="Connections and last runs could not be read" again=${beside.again} />
-      <${Problem} error=${more.error} />
-      ${cursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>Show older imports<//></p>`}
-      ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${again} />`}
-      ${asked?.what === 'delete' && html`<${DeleteImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${again} />`}
+      ${asked?.what === 'rename' && html`<${RenameImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
+      ${asked?.what === 'delete' && html`<${DeleteImport} found=${asked.found} onClose=${() => setAsked(null)} onDone=${imports.again} />`}
     <//>
   `
 }
@@ -91,11 +75,14 @@ const columnsFor = (beside: Beside | undefined, ask: (what: 'rename' | 'delete',
       html`
       <span class="actions row-actions">
         <${Button} onClick=${() => ask('rename', found)} label=${`Rename ${found.name}`}>Rename<//>
-        ${found.state !== 'running' && html`<${Button} onClick=${() => ask('delete', found)} label=${`Delete ${found.name}`}>Delete<//>`}
+        ${mayDelete(found) && html`<${Button} onClick=${() => ask('delete', found)} label=${`Delete ${found.name}`}>Delete<//>`}
       </span>
     `,
   },
 ]
+
+/** Whoever made it, and admins; while nothing runs in it. */
+const mayDelete = ({state, createdBy}: Listed) => state !== 'running' && (createdBy === me.value?.user.id || may('admin'))
 
 const LastRun = ({run, hasRun, id}: {run: Run | undefined; hasRun: boolean; id: string}) => {
   const address = run && addressOf(run)

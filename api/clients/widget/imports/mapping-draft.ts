@@ -6,7 +6,7 @@ import {client, inOrg} from '../state/session.ts'
 import {plural} from '../ui/format.ts'
 import {say} from '../ui/notice.ts'
 import {type Issue, tidyFlow} from './flows.ts'
-import type {Flow} from './import.ts'
+import type {Flow, Imported} from './import.ts'
 import type {Known} from './known.ts'
 
 /** `base`: the flows it began with, as JSON. */
@@ -34,13 +34,12 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   const {flows, base} = kept ?? {flows: found.flows, base: saved}
   const isChanged = JSON.stringify(flows) !== saved
   const save = useDoing(async () => {
-    const {import: now} = await client.get(inOrg(`/imports/${found.id}`))
-    // Somebody else, or this person in another window, has saved other flows since these were read: that is told before it is replaced.
-    if (JSON.stringify(now.flows) !== saved) {
+    const refused = await putFlows(found, flows)
+    // By somebody else, or by this person in another window: that is shown before it is replaced.
+    if (refused === 'stale') {
       await again()
       return say('Not saved: the import was changed meanwhile')
     }
-    const refused = await putFlows(found.id, flows)
     setIssues(refused)
     if (refused.length > 0) return say(`Not saved: ${plural(refused.length, 'problem')}`)
     await again()
@@ -62,12 +61,13 @@ export const useDraft = ({import: found, again}: Known): Draft => {
   }
 }
 
-/** What the server finds wrong with them; nothing when they are saved. */
-const putFlows = async (id: string, flows: Flow[]): Promise<Issue[]> => {
+/** What the server finds wrong with them; nothing when they are saved. `stale`: the import is not as it was read any more. */
+const putFlows = async ({id, version}: Imported, flows: Flow[]): Promise<Issue[] | 'stale'> => {
   try {
-    await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow))
+    await client.put(inOrg(`/imports/${id}/flows`), flows.map(tidyFlow), {'if-match': `"${version}"`})
     return []
   } catch (error) {
+    if (error instanceof ApiError && error.code === 'IMPORT_CONFLICT') return 'stale'
     if (error instanceof ApiError && Array.isArray(error.body?.issues)) return error.body.issues
     throw error
   }

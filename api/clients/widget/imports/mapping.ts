@@ -2,7 +2,6 @@ import {html} from '../html.ts'
 import type {PageProps} from '../pages.ts'
 import {go, place, to} from '../state/place.ts'
 import {may} from '../state/session.ts'
-import {Button} from '../ui/button.ts'
 import {Notice} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Tabs} from '../ui/tabs.ts'
@@ -37,14 +36,6 @@ const MappingOf = ({known}: {known: Known}) => {
     return html`<p class="empty">There is no file to map from yet. <a href=${to('imports', found.id, 'files')}>Send one first</a>.</p>`
   return html`
     ${found.state === 'running' && html`<${Notice}>A run is under way. The mapping can be saved when it has ended.<//>`}
-    ${
-      draft.isBehind &&
-      html`
-      <${Notice} kind="warning" title="The import was changed meanwhile" actions=${html`<${Button} onClick=${draft.forget}>Take what is saved<//>`}>
-        What you see here is your own draft. Saving it replaces what is saved.
-      <//>
-    `
-    }
     <${Shown} of=${modules}>
       ${(list: Module[]) => html`<${Shown} of=${fields}>${(allFields: FieldsOf) => html`<${Flows} known=${known} draft=${draft} modules=${list} allFields=${allFields} />`}<//>`}
     <//>
@@ -90,6 +81,6 @@ const Flows = ({known: {import: found}, draft, modules, allFields}: FlowsProps) 
         ? html`<${AddFlow} found=${found} flows=${flows} modules=${modules} allFields=${allFields} add=${add} ...${flows.length > 0 ? {onCancel: () => go(address(flows[0]!.id))} : {}} />`
         : html`<${FlowEditor} key=${flows[at]!.id} found=${found} draft=${draft} at=${at} allFields=${allFields} />`
     }</fieldset>
-    ${flows.length > 0 && html`<${SaveBar} found=${found} draft=${draft} />`}
+    ${(flows.length > 0 || draft.isChanged) && html`<${SaveBar} found=${found} draft=${draft} />`}
   `
 }

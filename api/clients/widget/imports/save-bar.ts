@@ -14,7 +14,7 @@ import type {Draft} from './mapping-draft.ts'
 /** Whether the mapping is saved, and what can be done with it. It stays in sight. */
 export const SaveBar = ({found, draft}: {found: Imported; draft: Draft}) => {
   const [isTemplate, setTemplate] = useState(false)
-  const {flows, isChanged, save, issues} = draft
+  const {flows, isChanged, isBehind, save, issues} = draft
   const isSaved = !isChanged && found.state !== 'draft'
   const next = useRef<HTMLAnchorElement>(null)
   useEffect(() => {
@@ -23,9 +23,10 @@ export const SaveBar = ({found, draft}: {found: Imported; draft: Draft}) => {
   }, [isSaved])
   return html`
     <div class="save-bar">
+      ${isBehind && html`<${Notice} kind="warning" title="The import was changed meanwhile">What you see is your own draft. Saving it replaces what is saved now.<//>`}
       <p role="status" class="grow">${issues.length > 0 ? `Not saved: ${issues.length} to mend` : isChanged ? 'Not saved yet; kept in this window' : isSaved ? 'Saved' : flows.length > 0 && may('operator') ? 'Save it to make the import ready' : ''}</p>
       <div class="actions">
-        ${isChanged && html`<${Button} onClick=${draft.forget}>Back to what is saved<//>`}
+        ${isChanged && html`<${Button} onClick=${draft.forget}>${isBehind ? 'Take what is saved' : 'Back to what is saved'}<//>`}
         ${isSaved && may('builder') && html`<${Button} onClick=${() => setTemplate(true)}>Save as template<//>`}
         ${!isSaved && may('operator') && html`<${Button} kind="main" isBusy=${save.isBusy} disabled=${found.state === 'running' || flows.length === 0} onClick=${() => save.run()}>Save the mapping<//>`}
         ${isSaved && html`<a ref=${next} class="button main" href=${to('imports', found.id, 'check')}>Go on to check</a>`}

@@ -1,3 +1,4 @@
+import type {Upload} from '../../send-file.ts'
 import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -6,8 +7,8 @@ import {at, bytes, percent} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
 import {ChooseFile} from './drop-zone.ts'
-import {isSameFile, smallBytes, type Upload} from './send.ts'
-import {addFile, cancelSending, pauseSending, resumeSending, type Sending, sendings} from './sending.ts'
+import {isSameFile, smallBytes} from './send.ts'
+import {addFile, cancelSending, pauseSending, resumeSending, type Sending, sendings} from './send-queue.ts'
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 

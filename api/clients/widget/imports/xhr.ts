@@ -1,5 +1,5 @@
 import {ApiError, Unreachable} from '../../http.ts'
-import {bearer, signOut} from '../state/session.ts'
+import {bearer, leave} from '../state/session.ts'
 import type {Send} from './send.ts'
 
 /** With nothing heard and nothing sent for so long, nobody answers. Reading a large workbook takes the server a minute or two. */
@@ -43,7 +43,7 @@ const answer = (request: XMLHttpRequest, resolve: (body: object) => void, reject
     ...(retryAfter !== null && {'retry-after': retryAfter}),
   })
   const error = new ApiError(request.status, body, headers)
-  if (error.status === 401) signOut(error.message)
+  if (error.status === 401) leave(error.message)
   reject(error)
 }
 

@@ -5,15 +5,18 @@ import {useRun} from './live.ts'
 import {LiveSheet} from './live-sheet.ts'
 import {isOver, type Run} from './run.ts'
 
-type FollowedProps = {id: string; runId: string; known: Known; children: (run: Run) => Markup}
+type FollowedProps = {id: string; runId: string; known: Known; isAlways?: boolean; children: (run: Run) => Markup}
 
-/** A run while it is loaded and under way; what it came to is its children's. For another run, give it a `key`. */
-export const Followed = ({id, runId, known, children}: FollowedProps) => {
+/**
+ * A run while it is loaded and under way; what it came to is its children's, with `isAlways` also what it is coming to. For another run, give it a
+ * `key`.
+ */
+export const Followed = ({id, runId, known, isAlways = false, children}: FollowedProps) => {
   const live = useRun(id, runId, () => known.again())
   const {run} = live
   return html`
     <${Problem} error=${live.error} again=${() => known.again()} />
     ${!run && !live.error && html`<p class="loading" role="status">Loading …</p>`}
-    ${run && (isOver(run) ? children(run) : html`<${LiveSheet} importId=${id} run=${run} live=${live} />`)}
+    ${run && (isAlways || isOver(run) ? children(run) : html`<${LiveSheet} importId=${id} run=${run} live=${live} />`)}
   `
 }

@@ -1,11 +1,10 @@
 import {useEffect, useRef, useState} from 'preact/hooks'
-import {pause} from '../state/jobs.ts'
+import {followRun} from '../../follow-run.ts'
 import {useKept} from '../state/kept.ts'
 import {client, inOrg} from '../state/session.ts'
 import {expectFocus} from './focus.ts'
-import {followRun} from './follow.ts'
 import {addSample, rateOf, type Sample, sampleOf} from './rate.ts'
-import {isOver, type Run} from './run.ts'
+import {isOver, type Run, withEvent} from './run.ts'
 
 export type Live = {run: Run | null; error: unknown; samples: Sample[]; rate: number | null; isPolled: boolean}
 
@@ -18,25 +17,33 @@ export const useRun = (importId: string, runId: string, onEnd: () => void): Live
   useEffect(() => {
     const gone = new AbortController()
     let wasUnderWay = false
-    followRun({
-      client,
-      path: inOrg(`/imports/${importId}/runs/${runId}`),
-      signal: gone.signal,
-      pause,
-      tell: (run, how) => {
-        if (gone.signal.aborted) return
-        setState({run, error: null, isPolled: how === 'polls'})
-        if (!isOver(run) || wasUnderWay) setSamples(before => addSample(before.length ? before : begun(run), sampleOf(run, Date.now())))
-        if (isOver(run) && wasUnderWay) {
-          if (document.activeElement?.closest('.live-run')) expectFocus()
-          ended.current()
-        }
-        wasUnderWay = !isOver(run)
-      },
-    }).catch(error => gone.signal.aborted || setState(before => ({...before, error})))
+    const tell = (run: Run, isPolled: boolean) => {
+      if (gone.signal.aborted) return
+      setState({run, error: null, isPolled})
+      if (!isOver(run) || wasUnderWay) setSamples(before => addSample(before.length ? before : begun(run), sampleOf(run, Date.now())))
+      if (isOver(run) && wasUnderWay) {
+        if (document.activeElement?.closest('.live-run')) expectFocus()
+        ended.current()
+      }
+      wasUnderWay = !isOver(run)
+    }
+    tellRun(inOrg(`/imports/${importId}/runs/${runId}`), gone.signal, tell).catch(
+      error => gone.signal.aborted || setState(before => ({...before, error})),
+    )
     return () => gone.abort()
   }, [importId, runId])
   return {...state, samples, rate: rateOf(samples, Date.now())}
+}
+
+/** Events tell a part of it each. */
+const tellRun = async (path: string, signal: AbortSignal, tell: (run: Run, isPolled: boolean) => void) => {
+  let {run} = await client.get<{run: Run}>(path, {}, signal)
+  tell(run, false)
+  if (isOver(run)) return
+  for await (const heard of followRun({client, path, signal})) {
+    run = withEvent(run, heard)
+    tell(run, heard.event === 'asked')
+  }
 }
 
 /** Where the chart begins: with nothing, when the run did. */

@@ -2,15 +2,13 @@ import {html} from '../html.ts'
 import {ImportFrame} from '../imports/frame.ts'
 import type {Known} from '../imports/known.ts'
 import type {PageProps} from '../pages.ts'
-import {useLoad} from '../state/load.ts'
 import {go, to} from '../state/place.ts'
-import {client, inOrg} from '../state/session.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
 import {Notice, Problem} from '../ui/notice.ts'
-import {Shown} from '../ui/page.ts'
 import {chooseRun, chooseSource, runsOf} from './choose.ts'
 import {Download} from './downloads.ts'
+import {Followed} from './followed.ts'
 import {RunLine} from './live-sheet.ts'
 import {EveryRow} from './outcomes.ts'
 import {RowsPanel} from './rows-panel.ts'
@@ -27,17 +25,13 @@ export const Results = ({params: {id = ''}}: PageProps) => html`
 
 const ResultsBody = ({id, known}: {id: string; known: Known}) => {
   const runId = chooseRun(known, {dryRun: false})
-  const loaded = useLoad<Run | null>(
-    async signal => (runId === null ? null : (await client.get<{run: Run}>(inOrg(`/imports/${id}/runs/${runId}`), {}, signal)).run),
-    [id, runId],
-  )
   if (runId === null)
     return html`<div class="empty"><p>Nothing has run yet.</p><a class="button" href=${to('imports', id, 'run')}>Go to the run</a></div>`
-  return html`<${Shown} of=${loaded}>${(run: Run | null) => run && html`<${RunResults} key=${run.id} id=${id} run=${run} known=${known} />`}<//>`
+  return html`<${Followed} key=${runId} id=${id} runId=${runId} known=${known} isAlways>${(run: Run) => html`<${RunResults} id=${id} run=${run} known=${known} />`}<//>`
 }
 
 const RunResults = ({id, run, known}: {id: string; run: Run; known: Known}) => {
-  const tally = useTally(id, run.expiredAt || run.dryRun ? null : run.id)
+  const tally = useTally(id, run.expiredAt || run.dryRun ? null : run.id, isUnderWay(run))
   const {failed, refused} = sumCounts(run.counts)
   const runs = runsOf(known).filter(({dryRun, state}) => !dryRun && state !== 'authorised')
   const source = chooseSource(tally)
@@ -48,7 +42,7 @@ const RunResults = ({id, run, known}: {id: string; run: Run; known: Known}) => {
       <div class="grow"><${RunLine} run=${run} /><${EveryRow} run=${run} /></div>
       ${runs.length > 1 && html`<${Select} label="Run" value=${run.id} options=${runs.map(one => ({value: one.id, label: `${kindOf(one)}, ${at(one.authorisedAt)}, ${sayState(one).word.toLowerCase()}`}))} onChange=${(value: string) => go(to('imports', id, 'results', {run: value}))} />`}
     </div>
-    ${isUnderWay(run) && html`<${Notice} title="This run is under way" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>Watch it</a>`}>Rows are told as far as it has come.<//>`}
+    ${isUnderWay(run) && html`<${Notice} title="This run is under way" actions=${html`<a class="button" href=${to('imports', id, 'run', {run: run.id})}>Watch it</a>`}>Rows are told as far as it has come, and anew every few seconds.<//>`}
     ${
       run.expiredAt
         ? html`<${Notice} title="The rows of this run are gone">They went at the end of the plan's history window, on ${at(run.expiredAt)}. Its counts are left.<//>`

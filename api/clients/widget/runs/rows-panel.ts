@@ -33,7 +33,7 @@ export const RowsPanel = ({importId, run, tally}: PanelProps) => {
       isReady
         ? client.get(inOrg(`/imports/${importId}/runs/${run.id}/rows`), {...filter, source, cursor, limit: perPage}, signal)
         : undefined,
-    [asked],
+    [asked, tally.recounts],
   )
   return html`
     <section aria-labelledby="rows">

@@ -31,7 +31,7 @@ export type Stop = {stopped: string; message: string; rowsPerRun?: number; stopp
 
 /** A run told again by its events; what they do not tell stays as it was. */
 export const withEvent = (run: Run, {event, data}: {event: string; data: unknown}): Run => {
-  if (event === 'end') return {...run, ...(data as {run: Run}).run}
+  if (event === 'end' || event === 'asked') return {...run, ...(data as {run: Run}).run}
   return event === 'state' || event === 'progress' ? {...run, ...(data as Partial<Run>)} : run
 }
 

@@ -1,31 +1,55 @@
-import {useEffect, useState} from 'preact/hooks'
+import {useEffect, useRef, useState} from 'preact/hooks'
+import {pause} from '../../pause.ts'
 import {client, inOrg} from '../state/session.ts'
 import {type Group, mergeGroups} from './tally.ts'
 
 export type Source = {id: string; label: string; rows: number}
 type Page = {sources: Source[]; source: string; groups: Omit<Group, 'source'>[]; reached: number; nextCursor: string | null}
-export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; error: unknown; again(): void}
+/** `recounts`: how often it was counted anew. */
+export type Tally = {groups: Group[]; sources: Source[]; isWhole: boolean; recounts: number; error: unknown; again(): void}
 type State = Omit<Tally, 'again'>
 
-const nothing: State = {groups: [], sources: [], isWhole: false, error: null}
+const nothing: State = {groups: [], sources: [], isWhole: false, recounts: 0, error: null}
+const leastPauseMs = 10_000
+/** Counting a large run takes the server a while: it is left alone for so many times as long. */
+const pausePerCount = 10
 
-/** How a run's rows ended, all its files together; of large ones what is counted so far, until it is whole. Null: nothing is to be counted. */
-export const useTally = (importId: string, runId: string | null): Tally => {
+/**
+ * How a run's rows ended, all its files together; of large ones what is counted so far, until it is whole. Null: nothing is to be counted. While the
+ * run goes on it is counted anew now and then, as long as somebody looks, and once more when it has ended: what was counted stays until then.
+ */
+export const useTally = (importId: string, runId: string | null, isGoing = false): Tally => {
   const [state, setState] = useState<State>(nothing)
   const [round, setRound] = useState(0)
+  const counted = useRef<string | null>(null)
   useEffect(() => {
-    setState(nothing)
+    if (counted.current !== runId) setState(nothing)
     if (runId === null) return
     const gone = new AbortController()
-    countAll(inOrg(`/imports/${importId}/runs/${runId}/rows/tally`), gone.signal, setState).catch(
-      error => gone.signal.aborted || setState(before => ({...before, error})),
-    )
+    const {signal} = gone
+    const path = inOrg(`/imports/${importId}/runs/${runId}/rows/tally`)
+    const count = async () => {
+      const begun = Date.now()
+      const isAnew = counted.current === runId
+      await countAll(path, signal, next => {
+        if (!isAnew || next.isWhole) setState(({recounts}) => ({...next, recounts: recounts + Number(isAnew)}))
+      })
+      counted.current = runId
+      return Date.now() - begun
+    }
+    const goOn = async () => {
+      for (let tookMs = await count(); isGoing; ) {
+        await pause(Math.max(leastPauseMs, tookMs * pausePerCount), signal)
+        if (!document.hidden) tookMs = await count()
+      }
+    }
+    goOn().catch(error => signal.aborted || setState(before => ({...before, error})))
     return () => gone.abort()
-  }, [importId, runId, round])
+  }, [importId, runId, round, isGoing])
   return {...state, again: () => setRound(before => before + 1)}
 }
 
-const countAll = async (path: string, signal: AbortSignal, tell: (state: State) => void) => {
+const countAll = async (path: string, signal: AbortSignal, tell: (state: Omit<State, 'recounts'>) => void) => {
   let groups: Group[] = []
   let sources: Source[] = []
   for (let at = 0; at === 0 || at < sources.length; at++) {

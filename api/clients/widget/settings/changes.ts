@@ -1,15 +1,10 @@
-import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
-import {useDoing, useLoad} from '../state/load.ts'
+import {useLoad} from '../state/load.ts'
 import {place, setQuery} from '../state/place.ts'
 import {client, inOrg} from '../state/session.ts'
-import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {at} from '../ui/format.ts'
-import {Problem} from '../ui/notice.ts'
-import {Shown} from '../ui/page.ts'
-import {Table} from '../ui/table.ts'
+import {PagedTable, usePages} from '../ui/paged-table.ts'
 import {SettingsFrame} from './frame.ts'
 
 type Change = {
@@ -31,35 +26,15 @@ type Connector = {id: string; name: string}
 export const Changes = () => {
   const connector = place.value.query.get('connection') ?? ''
   const connectors = useLoad<Connector[]>(async signal => (await client.get(inOrg('/connectors'), {}, signal)).connectors, [])
+  const changes = usePages<Change>('/config/changes', 'changes', {limit: 50, connector: connector || null})
   const options = [{value: '', label: 'The organisation’s own'}, ...(connectors.data ?? []).map(({id, name}) => ({value: id, label: name}))]
   return html`
     <${SettingsFrame} title="Changes" lead="Every changed setting, with who changed it, from what and to what.">
       <div class="settings-filter">
         <${Select} label="Also of the connection" value=${connector} options=${options} onChange=${(id: string) => setQuery({connection: id})} />
       </div>
-      <${ChangeList} key=${connector} connector=${connector} />
+      <${PagedTable} of=${changes} caption="Changes, newest first" columns=${columns} empty="Nothing has been changed yet." />
     <//>
-  `
-}
-
-const ChangeList = ({connector}: {connector: string}) => {
-  const [older, setOlder] = useState<{changes: Change[]; nextCursor: string | null} | null>(null)
-  const read = (signal?: AbortSignal, cursor?: string): Promise<Json> =>
-    client.get(inOrg('/config/changes'), {limit: 50, connector: connector || null, cursor}, signal)
-  const first = useLoad<{changes: Change[]; nextCursor: string | null}>(read, [connector])
-  const cursor = (older ?? first.data)?.nextCursor
-  const more = useDoing(async () => {
-    const page = await read(undefined, cursor!)
-    setOlder({changes: [...(older?.changes ?? []), ...page.changes], nextCursor: page.nextCursor})
-  })
-  return html`
-    <${Shown} of=${first}>
-      ${({changes}: {changes: Change[]}) => html`
-        <${Table} caption="Changes, newest first" columns=${columns} rows=${[...changes, ...(older?.changes ?? [])]} keyOf=${({id}: Change) => id} empty="Nothing has been changed yet." />
-      `}
-    <//>
-    <${Problem} error=${more.error} />
-    ${cursor && html`<p class="settings-more"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>Show older<//></p>`}
   `
 }
 

@@ -1,5 +1,6 @@
 import {signal} from '@preact/signals'
 import {ApiError, type Client, type Json, openClient} from '../../http.ts'
+import {say} from '../ui/notice.ts'
 import {forgetKept} from './kept.ts'
 import {type Change, hasRank, mayChange, type Role} from './rights.ts'
 
@@ -60,12 +61,22 @@ const leaveFormer = ({user, org}: Me): boolean => {
   return true
 }
 
-export const signOut = (reason: string | null = null): void => {
+/** No session here any more: by the person's own doing, or for a reason they are told. */
+export const leave = (reason: string | null): void => {
   token.value = null
   sessionStorage.removeItem(key)
   if (reason === null) forgetKept()
   ended.value = reason
   me.value = null
+}
+
+/** Out at once; the server is told to end the session wherever else it is. */
+export const signOut = (): void => {
+  bare.delete('/auth/session').catch(error => {
+    if (!(error instanceof ApiError && error.status === 401))
+      say('Signed out here. The server was not told: there the session ends within eight hours')
+  })
+  leave(null)
 }
 
 export const readMe = async (): Promise<void> => {
@@ -97,7 +108,7 @@ function wrap(inner: Client): Client {
         return await call(...sent)
       } catch (error) {
         // A late answer to the session before says nothing of this one.
-        if (error instanceof ApiError && error.status === 401 && token.value === asked) signOut(error.message)
+        if (error instanceof ApiError && error.status === 401 && token.value === asked) leave(error.message)
         throw error
       }
     }

@@ -1,9 +1,9 @@
 import http, {type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import test from 'ava'
+import {followRun} from '../../api/clients/follow-run.ts'
 import {openClient} from '../../api/clients/http.ts'
-import {followRun} from '../../api/clients/widget/runs/follow.ts'
-import type {Run} from '../../api/clients/widget/runs/run.ts'
+import {type Run, withEvent} from '../../api/clients/widget/runs/run.ts'
 
 /** A server that tells one run: by events as `stream` says, and by itself as it stands. */
 const openRun = async (stream: (response: ServerResponse, heard: string | undefined, times: number) => void) => {
@@ -32,10 +32,12 @@ const openRun = async (stream: (response: ServerResponse, heard: string | undefi
 
 const follow = async (open: Awaited<ReturnType<typeof openRun>>, onPause: () => void = () => {}) => {
   const told: {done: number | undefined; state: string; how: string}[] = []
-  const signal = AbortSignal.timeout(20_000)
+  let {run} = open.state
   const pause = async () => onPause()
-  const tell = (run: Run, how: string) => told.push({done: run.progress?.done, state: run.state, how})
-  await followRun({client: open.client, path: '/run', signal, pause, tell})
+  for await (const heard of followRun({client: open.client, path: '/run', signal: AbortSignal.timeout(20_000), pause})) {
+    run = withEvent(run, heard)
+    told.push({done: run.progress?.done, state: run.state, how: heard.event})
+  }
   return told
 }
 
@@ -52,7 +54,7 @@ test('a broken stream is carried on from its last event, to the end', async t =>
   t.teardown(open.close)
   const told = await follow(open)
   t.deepEqual(open.heard, [undefined, 'a'])
-  t.deepEqual([told[0]!.done, told.at(-1)], [0, {done: 9, state: 'ended', how: 'events'}])
+  t.deepEqual([told[0]!.done, told.at(-1)], [4, {done: 9, state: 'ended', how: 'end'}])
 })
 
 test('where no stream comes through, the run is asked for', async t => {
@@ -64,7 +66,7 @@ test('where no stream comes through, the run is asked for', async t => {
     if (open.state.asked > 5) open.state.run = {...open.state.run, state: 'ended'}
   })
   t.is(open.state.streams, 3)
-  t.like(told.at(-1), {state: 'ended', how: 'polls'})
+  t.deepEqual([told[0]!.how, told.at(-1)], ['asked', {done: 0, state: 'ended', how: 'end'}])
 })
 
 test('a run that is gone is told as that', async t => {

@@ -1,7 +1,8 @@
 import {signal} from '@preact/signals'
 import type {Json} from '../../http.ts'
+import type {Upload} from '../../send-file.ts'
 import {client, inOrg} from '../state/session.ts'
-import {sendFile, type Upload} from './send.ts'
+import {sendFile} from './send.ts'
 import {sendByXhr} from './xhr.ts'
 
 /** A file on its way. It goes on while the person looks at other pages; a reload leaves what the server keeps of it. */
@@ -55,7 +56,7 @@ const send = async ({key, importId, file, slot, upload}: Sending) => {
   change(key, {state: 'sending', error: null})
   try {
     const answered = await sendFile(
-      {send: sendByXhr, post: client.post, pause},
+      {client, send: sendByXhr},
       {path: inOrg(`/imports/${importId}`), file, slot, upload},
       {
         signal: stop.signal,
@@ -74,15 +75,6 @@ const send = async ({key, importId, file, slot, upload}: Sending) => {
     beginNext()
   }
 }
-
-const pause = (ms: number, stop: AbortSignal) =>
-  new Promise<void>(resolve => {
-    const timer = setTimeout(resolve, ms)
-    stop.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 
 /** What the server keeps by now is known to it alone: whoever goes on asks. */
 export const pauseSending = (key: number): void => {

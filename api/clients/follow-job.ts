@@ -1,0 +1,41 @@
+import {ApiError, type Client, type Json, Unreachable} from './http.ts'
+import {pause} from './pause.ts'
+
+export type Job = {
+  id: string
+  name: string
+  state: 'queued' | 'running' | 'done' | 'refused' | 'failed' | 'cancelled'
+  progress: {done: number; total: number | null; unit: string} | null
+  result: Json
+  error: {error: string; code: string} | null
+}
+
+type Following = {client: Client; path: string; mostMs: number; signal?: AbortSignal; tell?(job: Job): unknown}
+
+const everyMs = 1000
+/** A server that is started anew is back by then. */
+const mostSilentMs = 2 * 60_000
+
+/**
+ * Asks for a job until it has ended, well or not; null where it goes on after `mostMs`. `tell` hears of every step and is waited for. The job
+ * goes on without us: a server that is silent or busy for a while is asked again.
+ */
+export const followJob = async ({client, path, mostMs, signal, tell}: Following): Promise<Job | null> => {
+  let heardAt = Date.now()
+  for (const until = heardAt + mostMs; Date.now() < until; ) {
+    let waitMs = everyMs
+    try {
+      const job = await client.get<Job>(path, {}, signal)
+      heardAt = Date.now()
+      await tell?.(job)
+      if (job.state !== 'queued' && job.state !== 'running') return job
+    } catch (error) {
+      if (signal?.aborted || !isPassing(error) || Date.now() - heardAt > mostSilentMs) throw error
+      waitMs = Math.max(waitMs, (error instanceof ApiError && error.retryAfterMs) || 0)
+    }
+    await pause(waitMs, signal)
+  }
+  return null
+}
+
+const isPassing = (error: unknown) => error instanceof Unreachable || (error instanceof ApiError && [429, 502, 503].includes(error.status))

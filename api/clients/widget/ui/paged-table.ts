@@ -1,0 +1,46 @@
+import {useState} from 'preact/hooks'
+import type {Json, Query} from '../../http.ts'
+import {html, type Markup} from '../html.ts'
+import {type Loaded, useDoing, useLoad} from '../state/load.ts'
+import {client, inOrg} from '../state/session.ts'
+import {Button} from './button.ts'
+import {Problem} from './notice.ts'
+import {Shown} from './page.ts'
+import {type Column, Table} from './table.ts'
+
+type PageOf<T> = {rows: T[]; nextCursor: string | null}
+type Paged<T> = {first: Loaded<PageOf<T>>; older: PageOf<T> | null; readOlder(): Promise<void>; again(): void}
+
+/** What comes in pages, the newest first; `name` is what its rows stand under. Pages after the first are added as they are asked for. */
+export const usePages = <T>(path: string, name: string, query: Query): Paged<T> => {
+  const [older, setOlder] = useState<PageOf<T> | null>(null)
+  const read = async (cursor?: string, signal?: AbortSignal): Promise<PageOf<T>> => {
+    const {[name]: rows, nextCursor}: Json = await client.get(inOrg(path), {...query, cursor}, signal)
+    return {rows, nextCursor}
+  }
+  const first = useLoad<PageOf<T>>(
+    signal => {
+      setOlder(null)
+      return read(undefined, signal)
+    },
+    [path, JSON.stringify(query)],
+  )
+  const readOlder = async () => {
+    const page = await read((older ?? first.data)!.nextCursor!)
+    setOlder({...page, rows: [...(older?.rows ?? []), ...page.rows]})
+  }
+  return {first, older, readOlder, again: first.again}
+}
+
+type Props<T extends {id: string}> = {of: Paged<T>; caption: string; columns: Column<T>[]; empty: Markup}
+
+export const PagedTable = <T extends {id: string}>({of: {first, older, readOlder}, ...table}: Props<T>) => {
+  const more = useDoing(readOlder)
+  return html`
+    <${Shown} of=${first}>
+      ${({rows}: PageOf<T>) => html`<${Table} ...${table} rows=${[...rows, ...(older?.rows ?? [])]} keyOf=${({id}: T) => id} />`}
+    <//>
+    <${Problem} error=${more.error} />
+    ${(older ?? first.data)?.nextCursor && html`<p class="gap-above"><${Button} isBusy=${more.isBusy} onClick=${() => more.run()}>Show older<//></p>`}
+  `
+}

@@ -1,0 +1,121 @@
+import type {Route} from './route.ts'
+import ai from './routes/ai.ts'
+import billingCheckout from './routes/billing-checkout.ts'
+import billingPlan from './routes/billing-plan.ts'
+import billingSummary from './routes/billing-summary.ts'
+import billingTopup from './routes/billing-topup.ts'
+import billingWebhook from './routes/billing-webhook.ts'
+import changes from './routes/changes.ts'
+import checks from './routes/checks.ts'
+import cliLogin from './routes/cli-login.ts'
+import connection from './routes/connection.ts'
+import connectors from './routes/connectors.ts'
+import conversations from './routes/conversations.ts'
+import credits from './routes/credits.ts'
+import discovery from './routes/discovery.ts'
+import entitlements from './routes/entitlements.ts'
+import expressions from './routes/expressions.ts'
+import fields from './routes/fields.ts'
+import grants from './routes/grants.ts'
+import health from './routes/health.ts'
+import imports from './routes/imports.ts'
+import invitations from './routes/invitations.ts'
+import jobs from './routes/jobs.ts'
+import libraries from './routes/libraries.ts'
+import mcp from './routes/mcp.ts'
+import members from './routes/members.ts'
+import metrics from './routes/metrics.ts'
+import modules from './routes/modules.ts'
+import notices from './routes/notices.ts'
+import oauth from './routes/oauth.ts'
+import orgRuns from './routes/org-runs.ts'
+import orgs from './routes/orgs.ts'
+import outsideRuns from './routes/outside-runs.ts'
+import questions from './routes/questions.ts'
+import recordWrites from './routes/record-writes.ts'
+import records from './routes/records.ts'
+import {describeRoutes} from './routes/reference.ts'
+import registry from './routes/registry.ts'
+import rows from './routes/rows.ts'
+import runEvents from './routes/run-events.ts'
+import runHistory from './routes/run-history.ts'
+import runRecords from './routes/run-records.ts'
+import runRows from './routes/run-rows.ts'
+import runs from './routes/runs.ts'
+import schedules from './routes/schedules.ts'
+import settings from './routes/settings.ts'
+import signIn from './routes/sign-in.ts'
+import sources from './routes/sources.ts'
+import staff from './routes/staff.ts'
+import staffOrgs from './routes/staff-orgs.ts'
+import staffPeople from './routes/staff-people.ts'
+import staffPlans from './routes/staff-plans.ts'
+import takes from './routes/takes.ts'
+import templates from './routes/templates.ts'
+import tokens from './routes/tokens.ts'
+import uploads from './routes/uploads.ts'
+import webhooks from './routes/webhooks.ts'
+import widget from './routes/widget.ts'
+import writes from './routes/writes.ts'
+
+/** Every route there is. Which of two that fit an address is meant does not hang on their order. */
+export const routes: Route[] = [
+  ...health,
+  ...describeRoutes(() => routes),
+  ...metrics,
+  ...signIn,
+  ...cliLogin,
+  ...connection,
+  ...orgs,
+  ...members,
+  ...invitations,
+  ...tokens,
+  ...oauth,
+  ...grants,
+  ...mcp,
+  ...jobs,
+  ...connectors,
+  ...credits,
+  ...records,
+  ...questions,
+  ...recordWrites,
+  ...writes,
+  ...rows,
+  ...takes,
+  ...templates,
+  ...discovery,
+  ...libraries,
+  ...registry,
+  ...modules,
+  ...fields,
+  ...expressions,
+  ...schedules,
+  ...settings,
+  ...changes,
+  ...notices,
+  ...webhooks,
+  ...imports,
+  ...sources,
+  ...uploads,
+  ...checks,
+  ...entitlements,
+  ...runs,
+  ...runRows,
+  ...runHistory,
+  ...runRecords,
+  ...runEvents,
+  ...orgRuns,
+  ...outsideRuns,
+  ...staff,
+  ...staffPeople,
+  ...staffOrgs,
+  ...staffPlans,
+  ...billingCheckout,
+  ...billingPlan,
+  ...billingSummary,
+  ...billingTopup,
+  ...billingWebhook,
+  ...ai,
+  ...conversations,
+  ...widget,
+]

@@ -1,0 +1,44 @@
+import test from 'ava'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+const open = async () => {
+  const page = await (await fetch(`${house.url}/`)).text()
+  return {page, main: /src="(\/clients\/\w+\/widget\/main\.ts)"/.exec(page)![1]!}
+}
+
+test('all that the page and its scripts import is there, without types, and to be kept', async t => {
+  const {page, main} = await open()
+  const packages = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(page)![1]!).imports as Record<string, string>
+  const found = new Set([main, ...[...page.matchAll(/href="(\/clients\/[^"]+)"/g)].map(([, path]) => path!)])
+  for (const path of found) {
+    const answer = await fetch(house.url + path)
+    t.is(answer.status, 200, path)
+    t.is(answer.headers.get('cache-control'), 'public, max-age=31536000, immutable')
+    if (!path.endsWith('.ts')) continue
+    const text = await answer.text()
+    t.false(/^import type /m.test(text), path)
+    for (const [, name] of text.matchAll(/(?:\bfrom |\bimport |\bimport\()'(\.[^']+\.ts|[@\w/-]+)'/g))
+      found.add(packages[name!] ?? new URL(name!, house.url + path).pathname)
+  }
+  t.true(found.size > 100, `${found.size}`)
+})
+
+test('scripts of another build are not there, so that an open page learns that it is one of before', async t => {
+  const {main} = await open()
+  t.is((await fetch(house.url + main, {method: 'HEAD'})).status, 200)
+  for (const path of [
+    main.replace(/clients\/\w+/, 'clients/0123456789abcdef'),
+    main.replace('main', 'nothing'),
+    main.replace('main.ts', '../cli.ts'),
+  ]) {
+    const answer = await fetch(house.url + path)
+    t.is(answer.headers.get('cache-control'), 'no-store')
+    t.like({status: answer.status, ...((await answer.json()) as object)}, {status: 404, code: 'NOT_FOUND'}, path)
+    t.is((await fetch(house.url + path, {method: 'HEAD'})).status, 404)
+  }
+})

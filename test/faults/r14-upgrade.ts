@@ -1,0 +1,178 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {prepareFiles} from '../linking.ts'
+import {until} from '../until.ts'
+import {carryCase} from './carried.ts'
+import {layCase} from './cases.ts'
+import type {Scenario, Stage} from './scenario.ts'
+import {type Build, checkOutOld, thisBuild} from './upgrade-builds.ts'
+import {judgeNext, layNext} from './upgrade-next.ts'
+import {type Crew, openSite, type Site, startCrew} from './upgrade-site.ts'
+
+/** By the lays of `cases.ts` that need nothing in the CRM before, so many rows that a slow CRM has most of a minute to do. */
+const plays = [
+  {lay: 1, rows: 6_000},
+  {lay: 2, rows: 2_000},
+  {lay: 4, rows: 2_000},
+]
+/** A run under way waits for the CRM until another build has taken it over. */
+const [slowMs, quickMs] = [1_500, 10]
+const quietMs = 3_000
+const longestLockMs = 200
+
+/** The database of a build is raised under the feet of the one before, both serve, the old one leaves, and comes back. */
+export const upgrade: Scenario = {
+  row: 'R14',
+  fault: 'the next build migrates a database in use and serves beside the one before, which leaves, killed, and comes back; three releases',
+  goal: 'no answer of 500 or more, nobody waits 200 ms for a migration, p99 at most doubled, each build carries the runs of the other',
+  async play(stage) {
+    const now = thisBuild('now')
+    const [old, next] = await Promise.all([checkOutOld(stage.begun), layNext(stage.begun, now)])
+    for (const say of judgeNext()) stage.expect(false, say)
+    const site = await openSite(stage, old.build ?? now)
+    const story = openStory(stage, site)
+    if (old.build) {
+      await story.handOver(now, {release: true})
+      await story.handOver(old.build)
+      await story.handOver(now, {imports: false})
+    } else process.stderr.write(`R14: no older build is played, only those to come: ${old.why}\n`)
+    stage.figure('older build played', Number(old.build !== null))
+    await story.handOver(next.expanding, {release: true})
+    await story.handOver(now)
+    await story.handOver(next.expanding, {imports: false})
+    await story.handOver(next.contracting, {release: true})
+    await story.handOver(next.expanding)
+    await story.tell()
+  },
+}
+
+type Span = [from: number, to: number]
+type HandOver = {release?: boolean; imports?: boolean}
+
+const openStory = (stage: Stage, site: Site) => {
+  let crew = site.crew
+  const [quiet, releasing]: [Span[], Span[]] = [[], []]
+  const migrations: {name: string; tries: number; ms: number}[] = []
+  let passed = 0
+
+  const release = async (build: Build) => {
+    const from = performance.now()
+    await sleep(quietMs)
+    const began = performance.now()
+    const lines = await site.fleet.release(build)
+    quiet.push([from, began])
+    releasing.push([began, performance.now()])
+    for (const line of lines) migrations.push(...appliedIn(line))
+    stage.did('releases')
+    await expectWell(stage, crew)
+  }
+
+  return {
+    /** To the build, from the one at work: a run begun by this one is carried to its end by that one. */
+    async handOver(build: Build, {release: releases = false, imports = true}: HandOver = {}) {
+      const carried = imports ? await beginRun(stage, site, passed) : null
+      if (releases) await release(build)
+      const before = crew
+      crew = await startCrew(site.fleet, build)
+      await expectFiles(stage, before, crew)
+      const how = passed++ % 2 ? 'SIGTERM' : 'SIGKILL'
+      await carried?.expectUnderWay()
+      await before.end(how)
+      stage.did(how === 'SIGKILL' ? 'builds killed' : 'builds drained')
+      await carried?.finish()
+    },
+    async tell() {
+      await site.load.stop()
+      await site.watch.stop()
+      tellFigures(stage, site, {quiet, releasing, migrations})
+    },
+  }
+}
+
+const appliedIn = (line: string): {name: string; tries: number; ms: number}[] => {
+  const {applied = []} = line.startsWith('{') ? JSON.parse(line) : {}
+  return applied
+}
+
+/** Begun by the build at work, with a CRM so slow that another one must carry it on. */
+const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => {
+  const {lay, rows} = plays[turn % plays.length]!
+  const laid = {...layCase(lay + 5 * turn, stage.dice, rows), start: {}}
+  const prepared = {laid, known: new Set<string>(), ...(await prepareFiles(ground.org, laid.files, laid.flows))}
+  crm.setSwitches({latencyMs: slowMs})
+  const begun = Promise.withResolvers<string>()
+  const over = Promise.withResolvers<void>()
+  const carrying = carryCase(ground, prepared, ({run}) => {
+    begun.resolve(run)
+    return over.promise
+  })
+  carrying.catch(begun.reject)
+  const run = await begun.promise
+  const head = () =>
+    db.one(sql.type(z.object({state: z.string(), fence: z.number(), entries: z.number()}))`
+      select state, fence, next_seq - 1 as entries from runs join run_heads using (run_no) where id = ${run}`)
+  const first = await until(head, ({fence, entries}) => fence > 0 && entries > 0)
+  return {
+    async expectUnderWay() {
+      const {state} = await head()
+      stage.expect(state !== 'ended', `the run had ended before another build could carry it on: ${laid.name}`)
+    },
+    async finish() {
+      await until(head, ({state, fence}) => state === 'ended' || fence > first.fence, 60)
+      crm.setSwitches({latencyMs: quickMs})
+      over.resolve()
+      const carried = await carrying
+      stage.judged(await carried.judge())
+      stage.did('runs carried on by the other build')
+    },
+  }
+}
+
+/** A build is well on a database that knows more than it does. */
+const expectWell = async (stage: Stage, {api, build}: Crew) => {
+  const answer = await fetch(`${api}/health?deep=1`)
+  stage.expect(answer.ok, `the ${build.name} build on a newer database: ${answer.status} ${await answer.text()}`)
+}
+
+/**
+ * A page of one build whose files are asked of the other: behind one address a browser gets whichever. What is answered must not be kept as
+ * the other's.
+ */
+const expectFiles = async (stage: Stage, ...crews: [Crew, Crew]) => {
+  for (const [one, other] of [crews, crews.toReversed()] as [Crew, Crew][]) {
+    const page = await (await fetch(`${one.api}/`)).text()
+    const [, file] = /<script type="module" src="([^"]+)"/.exec(page) ?? []
+    // The first builds had no widget, and some have the same one.
+    if (!file || (await (await fetch(`${other.api}/`)).text()).includes(file)) continue
+    const answer = await fetch(`${other.api}${file}`)
+    await answer.body?.cancel()
+    const isKept = answer.ok && answer.headers.get('cache-control') !== 'no-store'
+    stage.expect(!isKept, `the ${other.build.name} build answers ${file} of the ${one.build.name} build with its own, to be kept`)
+    stage.did('files asked of the other build')
+  }
+}
+
+type Told = {quiet: Span[]; releasing: Span[]; migrations: {name: string; tries: number; ms: number}[]}
+
+const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migrations}: Told) => {
+  const failed = load.asked.filter(({status}) => status >= 500)
+  for (const {what, status, by, text} of failed.slice(0, 5)) stage.expect(false, `${status} of ${what} by ${by}: ${text.slice(0, 300)}`)
+  stage.figure('requests', load.asked.length, {least: 1_000})
+  stage.figure('answers of 500 and more', failed.length, {most: 0})
+  const held = Math.max(0, ...watch.held.values())
+  const [what] = [...watch.held].find(([, ms]) => ms === held) ?? []
+  process.stderr.write(`R14: held longest ${what}; waited longest for ${watch.waited.what}\n`)
+  stage.figure('looks at locks', watch.looks, {least: 100})
+  stage.figure('ms from look to look (p99)', watch.lookMs())
+  stage.figure('ms a lock that keeps writers away was held', held, {most: longestLockMs})
+  stage.figure('ms anybody waited for a release', watch.waited.longestMs, {most: longestLockMs})
+  stage.figure('migrations', migrations.length)
+  stage.figure(
+    'tries of migrations',
+    migrations.reduce((sum, {tries}) => sum + tries, 0),
+  )
+  const [before, during] = [load.p99(quiet), load.p99(releasing)]
+  stage.figure('p99 before, ms', before)
+  stage.figure('p99 while a release migrates ÷ before', during / before)
+}

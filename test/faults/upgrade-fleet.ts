@@ -1,0 +1,85 @@
+import {type ChildProcess, spawn} from 'node:child_process'
+import {once} from 'node:events'
+import {readFile} from 'node:fs/promises'
+import {join} from 'node:path'
+import {createInterface} from 'node:readline'
+import {setTimeout as sleep} from 'node:timers/promises'
+import {freePort} from '../stack/port.ts'
+import {readProcfile} from '../stack/procfile.ts'
+import type {Build} from './upgrade-builds.ts'
+
+const readyWithinMs = 30_000
+/** Requests that were on their way when it was taken out of the proxy arrive. */
+const proxyLagMs = 200
+
+type Options = {environment: Record<string, string>; logged(line: string): void}
+export type Fleet = ReturnType<typeof openFleet>
+
+/** Processes of several builds beside each other, as the Procfile of each starts them, and what stands in front of their APIs. */
+export const openFleet = ({environment, logged}: Options) => {
+  const all = new Set<ChildProcess>()
+  /** APIs that take requests: one is taken out before it is asked to leave. */
+  const open: {url: string; child: ChildProcess}[] = []
+  let turn = 0
+
+  const start = async ({root}: Build, line: string, more: Record<string, string> = {}) => {
+    const {command} = readProcfile(await readFile(join(root, 'Procfile'), 'utf8')).find(({name}) => name === line)!
+    // `env` finds what it starts by the PATH, where another Node may be.
+    const [program, ...args] = command.map(word => (word === 'node' ? process.execPath : word))
+    const child = spawn(program!, args, {
+      cwd: root,
+      env: {...process.env, ...environment, ...more},
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    all.add(child)
+    child.once('exit', () => all.delete(child))
+    for (const stream of [child.stdout, child.stderr]) createInterface({input: stream}).on('line', logged)
+    return child
+  }
+
+  return {
+    /** The next API that takes requests, in turn. */
+    pick: () => open[turn++ % open.length]!.url,
+    /** The release line of the build, to its end; answers what it logged. */
+    async release(build: Build): Promise<string[]> {
+      const child = await start(build, 'release', {LOG_LEVEL: 'info'})
+      const lines: string[] = []
+      createInterface({input: child.stdout!}).on('line', line => lines.push(line))
+      const [code] = await once(child, 'close')
+      if (code !== 0) throw new Error(`The release of the ${build.name} build ended with ${code}`)
+      return lines
+    },
+    /** On `wanted`, or a port of its own. */
+    async startApi(build: Build, wanted = 0): Promise<string> {
+      const port = await freePort(wanted)
+      const url = `http://127.0.0.1:${port}`
+      const child = await start(build, 'web', {PORT: `${port}`})
+      for (const end = Date.now() + readyWithinMs; ; await sleep(50)) {
+        const answer = await fetch(`${url}/health?deep=1`, {signal: AbortSignal.timeout(5_000)}).catch(() => null)
+        const told = await answer?.text()
+        if (answer?.ok) break
+        if (child.exitCode !== null || Date.now() > end) throw new Error(`The API of the ${build.name} build is not well: ${told}`)
+      }
+      open.push({url, child})
+      return url
+    },
+    startWorker: (build: Build, line: 'imports' | 'worker') => start(build, line),
+    /** As a rolling restart does it: out of the proxy, then SIGTERM. */
+    async endApi(url: string) {
+      const one = open.find(api => api.url === url)!
+      open.splice(open.indexOf(one), 1)
+      await sleep(proxyLagMs)
+      await endProcess(one.child, 'SIGTERM')
+    },
+    async stop() {
+      await Promise.all([...all].map(child => endProcess(child, 'SIGKILL')))
+    },
+  }
+}
+
+export const endProcess = async (child: ChildProcess, signal: NodeJS.Signals) => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, 'exit')
+  child.kill(signal)
+  await exit
+}

@@ -1,0 +1,152 @@
+import {randomBytes} from 'node:crypto'
+import test, {type ExecutionContext} from 'ava'
+import type {Config} from '../../shared/config.ts'
+import {sql} from '../../sql/database.ts'
+import {startApiProcess} from '../api-process.ts'
+import {type Call, openCalls} from '../client.ts'
+import {describeContacts, startContacts} from '../described.ts'
+import {findSecrets} from '../faults/secrets.ts'
+import {accounts, ok, runImport} from '../importing.ts'
+import {letIn} from '../oauth-client.ts'
+import {makeTemplate, seldom} from '../scheduling.ts'
+import {beginVisit, comeBack, consent, messageOf, visitOf} from '../walk.ts'
+import {endWorker, startWorker} from '../worker-spawn.ts'
+import {type World, world} from '../world.ts'
+
+/**
+ * Everything that lets somebody in, asked for once over the wire of an API and a worker that log all they can: then no table has any of it,
+ * and no line of either log has it or anything that people wrote.
+ */
+const keyring = `k1:${randomBytes(32).toString('base64')}`
+const workers = ['imports', 'discovery', 'notices', 'schedules']
+
+/** What issued secrets look like, and what was said in passing: neither belongs where it is looked for. */
+type Told = {secrets: string[]; canaries: number}
+
+test('what lets somebody in is in no table, and in no log beside what people wrote', async t => {
+  t.timeout(180_000)
+  const there = await startContacts({auth: {header: 'authorization', value: 'Bearer canary-of-a-destination'}})
+  t.teardown(there.stop)
+  const house = await world(t, {environment: {SECRETS_KEYS: keyring, GENERIC_ORIGINS: there.url}})
+  const environment = {LOG_LEVEL: 'trace', SECRETS_KEYS: keyring, GENERIC_ORIGINS: there.url}
+  const logs = await startBoth(t, house.config, environment)
+  const told = await tellAll({...house, as: openCalls(logs.url), url: logs.url} as World, describeContacts(there, destination))
+  await findInTables(t, house, told)
+  await logs.end()
+  findInLog(t, logs.lines(), told)
+})
+
+const destination = {auth: {header: 'Authorization', scheme: 'Bearer'}}
+
+const startBoth = async (t: ExecutionContext, config: Config, environment: Record<string, string>) => {
+  const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR, ADMIN_TOKEN} = config
+  const place = {DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR, ADMIN_TOKEN: ADMIN_TOKEN!}
+  const api = await startApiProcess({...place, ...environment})
+  const worker = startWorker(config, environment, workers)
+  let said = ''
+  worker.stdout!.setEncoding('utf8').on('data', chunk => (said += chunk))
+  const end = async () => {
+    api.signal('SIGTERM')
+    await Promise.all([api.exit, endWorker(worker)])
+  }
+  t.teardown(end)
+  return {url: api.url, lines: () => [...api.output().split('\n'), ...said.split('\n')].filter(Boolean), end}
+}
+
+const tellAll = async (house: World, document: object): Promise<Told> => {
+  const visit = await beginVisit(house.as(null))
+  const back = await consent(visit)
+  const session = messageOf(await comeBack(house.as(null), back, visit.cookie)).token as string
+  const call = house.as(session)
+  const org = (await ok(call('GET', '/auth/me'), 200)).org.id as string
+  const connecting = visitOf(await call('POST', `/auth/orgs/${org}/connect`, {dc: 'local', name: 'canary-of-a-connection'}))
+  const connected = await consent(connecting)
+  const connector = messageOf(await comeBack(house.as(null), connected, connecting.cookie)).connectorId as string
+  const cookies = [visit.cookie, connecting.cookie].map(cookie => cookie.split('=')[1]!)
+  const passing = [...[back, connected].flatMap(secretsOf), ...cookies]
+  const kept = await keepSecrets({call, org, connector}, document)
+  const {verifier, code, access, refresh} = await letIn(house)
+  const view = await house.openView({org})
+  await misuse(house.as(kept.token), org)
+  const canaries = await importCells({call, org, connector, session})
+  const secrets = [session, verifier, code, access, refresh, view, house.adminToken, ...passing, ...Object.values(kept)]
+  return {secrets, canaries}
+}
+
+const secretsOf = (back: string) => ['state', 'code'].map(name => new URL(back, 'http://x').searchParams.get(name)!)
+
+type Home = {call: Call; org: string; connector: string}
+
+/** What the service keeps for people, and has to give back to whoever it is for: sealed. */
+const keepSecrets = async ({call, org, connector}: Home, document: object) => {
+  const token = (await ok(call('POST', `/orgs/${org}/tokens`, {name: 'canary-of-a-token'}), 201)).secret as string
+  const hook = await ok(call('POST', `/orgs/${org}/webhooks`, {url: 'https://127.0.0.1:1/hook?canary-of-a-hook=1'}), 201)
+  const turned = await ok(call('POST', `/orgs/${org}/webhooks/${hook.webhook.id}/secret`, {}), 200)
+  await ok(call('POST', `/orgs/${org}/webhooks/${hook.webhook.id}/test`, {}), 202)
+  const template = await makeTemplate({call, org, connector, session: ''})
+  const source = {kind: 'https', url: 'https://files.example/a.csv', bearer: 'canary-of-a-source'}
+  await ok(call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source}), 201)
+  const secret = 'canary-of-a-destination'
+  await ok(call('POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'Plain', document, secret}), 201)
+  return {token, webhook: hook.secret as string, next: turned.secret as string, source: source.bearer, destination: secret}
+}
+
+/** Refusals and failures, each with something of a person's in it. */
+const misuse = async (call: Call, org: string) => {
+  await call('POST', `/orgs/${org}/tokens`, '{"name": canary-of-bad-json', {'content-type': 'application/json'})
+  await call('GET', `/canary-of-a-path?canary-of-a-query=1`, undefined, {cookie: 'a=canary-of-a-cookie', 'x-api-key': 'canary-of-a-header'})
+  await call('POST', `/orgs/${org}/invitations`, {email: 'canary-of-an-address', role: 'king'})
+  await call('PATCH', `/orgs/${org}/webhooks/canary-of-an-id`, {description: 'canary-of-a-description'})
+  await call('POST', `/orgs/${org}/expressions/test`, {expression: 'canary of = code', columns: ['canary-of-a-column']})
+}
+
+const rows = 250
+/** Refused, failed and written ones, with four canaries each. */
+const importCells = async (org: Home & {session: string}) => {
+  await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  const lines = Array.from({length: rows}, (_, n) => {
+    const cells = ['name', 'number', 'city', 'more'].map(name => `canary-of-a-${name}-${n}`)
+    return (n % 10 === 0 ? [cells[0]!.repeat(20), ...cells.slice(1)] : cells).join(',')
+  })
+  await runImport(org, {csv: `name,number,city,more\n${lines.join('\n')}\n`, flow: accounts})
+  return rows * 4
+}
+
+const findInTables = async (t: ExecutionContext, house: World, {secrets}: Told) => {
+  const dumped = await dumpOf(house)
+  for (const [at, secret] of secrets.entries())
+    for (const form of formsOf(secret)) t.false(dumped.includes(form), `secret ${at} is in the database: ${form.slice(0, 12)}`)
+  const found = findSecrets(dumped).filter(name => name !== 'a cell of a row')
+  t.deepEqual(found, [], 'nothing that looks like a secret, whoever made it')
+  t.true((dumped.match(/v1\.k1\.[\w-]{16}\.[\w-]+/g) ?? []).length >= 6, 'what is sealed was there to look into')
+}
+
+const formsOf = (secret: string) => {
+  const bytes = Buffer.from(secret)
+  return [secret, secret.slice(-20), bytes.toString('hex'), bytes.toString('base64url'), bytes.toString('base64').slice(0, -4)]
+}
+
+/** Every row of every table of every schema that is not Postgres's own, as text. */
+const dumpOf = async ({db}: World): Promise<string> => {
+  const tables = (await db.any(sql.unsafe`
+    select table_schema as schema, table_name as name from information_schema.tables
+    where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`)) as {schema: string; name: string}[]
+  const texts: string[] = []
+  for (const {schema, name} of tables) {
+    const table = sql.identifier([schema, name])
+    texts.push(...((await db.anyFirst(sql.unsafe`select t::text from ${table} t`)) as string[]))
+  }
+  return texts.join('\n')
+}
+
+const findInLog = (t: ExecutionContext, lines: string[], {secrets, canaries}: Told) => {
+  const log = lines.join('\n')
+  t.true(
+    canaries >= 1000 && lines.some(line => line.includes('"name":"api"')) && lines.some(line => line.includes('worker')),
+    'both have logged',
+  )
+  for (const [at, secret] of secrets.entries()) t.false(log.includes(secret), `secret ${at} is in a log`)
+  t.deepEqual(lines.filter(line => line.includes('canary')).slice(0, 3), [])
+  t.deepEqual(lines.filter(line => findSecrets(line).length > 0).slice(0, 3), [])
+  for (const person of ['ana@example.org', 'Ana Ruiz']) t.false(log.includes(person), person)
+}

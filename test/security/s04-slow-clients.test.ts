@@ -1,0 +1,111 @@
+import {once} from 'node:events'
+import {connect, type Socket} from 'node:net'
+import {setTimeout as pause} from 'node:timers/promises'
+import test, {type ExecutionContext} from 'ava'
+import {listen} from '../../api/listen.ts'
+import {startApiProcess} from '../api-process.ts'
+import {openCalls} from '../client.ts'
+import {until} from '../until.ts'
+import {type World, world} from '../world.ts'
+
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+type Slow = {open: number; answered: number}
+
+/** Connections that send their request a few bytes a second, or nothing more. */
+const beSlow = async (t: ExecutionContext, url: string, {count, head, drip}: {count: number; head: string; drip: string}) => {
+  const {hostname, port} = new URL(url)
+  const seen: Slow = {open: count, answered: 0}
+  const sockets = await Promise.all(
+    Array.from({length: count}, async () => {
+      const socket = connect({host: hostname, port: Number(port)})
+      socket.on('error', () => {}).once('close', () => void seen.open--)
+      await once(socket, 'connect')
+      socket.once('data', () => void seen.answered++).write(head)
+      return socket
+    }),
+  )
+  const timer = setInterval(() => dripInto(sockets, drip), 1000)
+  t.teardown(() => {
+    clearInterval(timer)
+    for (const socket of sockets) socket.destroy()
+  })
+  return seen
+}
+
+const dripInto = (sockets: Socket[], drip: string) => {
+  if (drip) for (const socket of sockets) if (socket.writable) socket.write(drip)
+}
+
+/** In ms, of requests one after the other; the second slowest of twenty. */
+const slowestOf = async (t: ExecutionContext, url: string) => {
+  const took: number[] = []
+  for (let n = 0; n < 20; n++) {
+    const started = performance.now()
+    t.is((await openCalls(url)(null)('GET', '/health')).status, 200)
+    took.push(performance.now() - started)
+  }
+  return took.toSorted((one, other) => other - one)[1]!
+}
+
+test.serial('eight hundred slow clients hold nobody up, and are all shown the door', async t => {
+  t.timeout(180_000)
+  const {DATABASE_URL, CRM_STANDIN_URL, STORAGE_DIR} = house.config
+  const api = await startApiProcess({
+    ...{DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR},
+    ...{RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0'},
+  })
+  t.teardown(() => api.signal('SIGKILL'))
+  const {org, token} = await house.makeOrg()
+  const post = (more: string) =>
+    `POST /orgs/${org}/tokens HTTP/1.1\r\nhost: x\r\n${more}content-type: application/json\r\ncontent-length: 90000\r\n\r\n`
+  const quiet = await slowestOf(t, api.url)
+  const slow = {
+    heads: await beSlow(t, api.url, {count: 640, head: 'GET /health HTTP/1.1\r\nhost: x\r\n', drip: 'x-a: b\r\n'}),
+    unreadBodies: await beSlow(t, api.url, {count: 120, head: post(''), drip: ' '}),
+    readBodies: await beSlow(t, api.url, {count: 40, head: post(`authorization: Bearer ${token}\r\n`), drip: ' '}),
+  }
+  const busy = await slowestOf(t, api.url)
+  t.true(busy < 50 * Math.max(5, quiet), `${busy.toFixed(0)} ms, ${quiet.toFixed(0)} without them`)
+  for (const [name, seen] of Object.entries(slow)) {
+    await until(
+      () => seen.open,
+      open => open === 0,
+      100,
+    )
+    t.true(seen.answered > 0, `${name} were told why`)
+  }
+})
+
+/** Asks for the same long answer many times over one connection and reads nothing yet. */
+const askAndWait = async (url: string, times: number) => {
+  const {hostname, port} = new URL(url)
+  const socket = connect({host: hostname, port: Number(port)}).on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.pause().write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(times - 1))
+  socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  let got = 0
+  const read = async () => {
+    socket.on('data', chunk => (got += chunk.length)).resume()
+    await closed
+    return got
+  }
+  return {read, socket}
+}
+
+test.serial('whoever reads nothing of an answer is cut off; whoever reads late is not', async t => {
+  const length = (await house.as(null)('GET', '/openapi.json')).text.length
+  const times = Math.ceil(40_000_000 / length)
+  const patient = await askAndWait(house.url, times)
+  const hasty = await listen(house.tools, {stalledMs: 500})
+  t.teardown(hasty.drain)
+  const stalled = await askAndWait(hasty.url, times)
+  t.teardown(() => stalled.socket.destroy())
+  // Nothing tells a reader that does not read of the end, and nobody else of what was read late: a time is all there is to wait for.
+  await pause(3000)
+  t.true((await patient.read()) > times * length)
+  t.true((await stalled.read()) < times * length)
+})

@@ -1,0 +1,147 @@
+import {execFile} from 'node:child_process'
+import {randomBytes} from 'node:crypto'
+import {promisify} from 'node:util'
+import test, {type ExecutionContext} from 'ava'
+import {listen} from '../../api/listen.ts'
+import {openTools} from '../../api/tools.ts'
+import {readConfig} from '../../shared/config.ts'
+import {openAccess, openRefresh} from '../../shared/crm/sealed.ts'
+import {openLog} from '../../shared/log.ts'
+import {openSecret} from '../../shared/notices/signature.ts'
+import {type KeyRing, open} from '../../shared/secrets.ts'
+import {sql} from '../../sql/database.ts'
+import {openCalls} from '../client.ts'
+import {ok} from '../importing.ts'
+import {makeTemplate, seldom} from '../scheduling.ts'
+import {type World, world} from '../world.ts'
+
+const [first, second] = ['k1', 'k2'].map(id => `${id}:${randomBytes(32).toString('base64')}`) as [string, string]
+let house: World
+let home: Awaited<ReturnType<typeof fill>>
+test.before(async t => {
+  house = await world(t, {environment: {SECRETS_KEYS: first}})
+  home = await fill()
+})
+
+type Opener = (ring: KeyRing, id: string, sealed: string) => string
+
+/** Where anything sealed stands, and how it opens: a column that is new belongs here, and into the rotation. */
+const columns: Record<string, Opener> = {
+  'grants.access_sealed': openAccess,
+  'grants.refresh_sealed': openRefresh,
+  'schedules.credentials': (ring, id, sealed) => open(ring, sealed, id),
+  'sign_ins.verifier': (ring, id, sealed) => open(ring, sealed, id),
+  'webhook_endpoints.old_secret_sealed': openSecret,
+  'webhook_endpoints.secret_sealed': openSecret,
+}
+
+/** Over in ten minutes, whatever key it is under: it is not sealed again. */
+const passing = 'sign_ins.verifier'
+
+/** An org with two of each. */
+const fill = async () => {
+  const home = await house.makeOrg()
+  const call = house.as(home.token)
+  const connectors = [await house.connect(home.token), await house.connect(home.token, {user: 'ben@example.org'})]
+  for (const connector of connectors) {
+    const {webhook} = await ok(call('POST', `/orgs/${home.org}/webhooks`, {url: 'https://receiver.example/hook'}), 201)
+    await ok(call('POST', `/orgs/${home.org}/webhooks/${webhook.id}/secret`, {}), 200)
+    const template = await makeTemplate({call, org: home.org, connector, session: home.token})
+    const source = {kind: 'https', url: 'https://files.example/a.csv', bearer: `of-${connector}`}
+    await ok(call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source}), 201)
+  }
+  return {...home, connectors}
+}
+
+const readSealed = async (column: string) => {
+  const [table, name] = column.split('.').map(part => sql.identifier([part]))
+  const id = sql.identifier([column.startsWith('grants') ? 'connector_id' : 'id'])
+  return (await house.db.any(sql.unsafe`select ${id} as id, ${name!} as text from ${table!} where ${name!} is not null`)) as {
+    id: string
+    text: string
+  }[]
+}
+
+const opens = (how: () => unknown) => {
+  try {
+    how()
+    return true
+  } catch {
+    return false
+  }
+}
+
+test.serial('what is sealed stands in these columns and no others', async t => {
+  const found = (await house.db.any(sql.unsafe`
+    select table_name as table, column_name as name from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = 'public' and t.table_type = 'BASE TABLE' and c.data_type in ('text', 'jsonb', 'ARRAY')`)) as {
+    table: string
+    name: string
+  }[]
+  const holding: string[] = []
+  for (const {table, name} of found) {
+    const [from, column] = [sql.identifier([table]), sql.identifier([name])]
+    if (await house.db.exists(sql.unsafe`select from ${from} where ${column}::text like '%v1.k1.%'`)) holding.push(`${table}.${name}`)
+  }
+  t.deepEqual(holding.sort(), Object.keys(columns))
+})
+
+test.serial('the ciphertexts of two rows or columns, exchanged, open in neither', async t => {
+  const ring = house.config.SECRETS_KEYS
+  const sealed = await Promise.all(
+    Object.entries(columns).map(async ([column, opener]) => ({column, opener, rows: await readSealed(column)})),
+  )
+  for (const {column, opener, rows} of sealed)
+    for (const other of sealed)
+      for (const row of rows)
+        for (const {id, text} of other.rows) {
+          const isAtHome =
+            id === row.id && (column === other.column || (column.startsWith('webhook') && other.column.startsWith('webhook')))
+          t.is(
+            opens(() => opener(ring, row.id, text)),
+            isAtHome,
+            `${other.column} of ${id} as ${column} of ${row.id}`,
+          )
+        }
+})
+
+/** The API under another ring: the same database and stand-in. */
+const listenUnder = async (t: ExecutionContext, keys: string) => {
+  const config = {...house.config, SECRETS_KEYS: readConfig({SECRETS_KEYS: keys}).SECRETS_KEYS}
+  const tools = await openTools(config, openLog('test', 'silent'))
+  const api = await listen(tools)
+  t.teardown(() => api.drain().then(tools.close))
+  return openCalls(api.url)
+}
+
+test.serial('keys are turned while everything is used: nothing fails, and the old key may go', async t => {
+  const [both, alone] = [await listenUnder(t, `${second},${first}`), await listenUnder(t, second)]
+  const use = async (as: ReturnType<typeof openCalls>) => {
+    const call = as(home.token)
+    const made = await call('POST', `/orgs/${home.org}/webhooks`, {url: 'https://receiver.example/hook'})
+    const [health, gone] = await Promise.all([
+      call('GET', `/auth/orgs/${home.org}/connection`),
+      call('DELETE', `/orgs/${home.org}/webhooks/${made.body.webhook?.id}`),
+    ])
+    return [made.status, gone.status, ...health.body.connections.map((one: {health: string}) => one.health)]
+  }
+  const seen: (number | string)[][] = [await use(both)]
+  let isTurned = false
+  const using = (async () => {
+    while (!isTurned) seen.push(await use(both))
+  })()
+  const environment = {NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: house.config.DATABASE_URL!, SECRETS_KEYS: `${second},${first}`}
+  const turned = await promisify(execFile)(process.execPath, ['shared/secrets-rotation.ts'], {env: {...process.env, ...environment}})
+  isTurned = true
+  await using
+  t.regex(turned.stdout, /Remaining under other keys: 0\./)
+  t.true(seen.length > 1, 'it was used meanwhile')
+  for (const statuses of [...seen, await use(alone)]) t.deepEqual(statuses, seen[0]!)
+  t.deepEqual(seen[0], [201, 200, 'ok', 'ok'])
+  for (const column of Object.keys(columns).filter(column => column !== passing))
+    t.deepEqual(
+      (await readSealed(column)).filter(({text}) => !text.startsWith('v1.k2.')),
+      [],
+      column,
+    )
+})

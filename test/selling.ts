@@ -1,0 +1,96 @@
+import type {Stripe} from 'stripe'
+import {keepAccount, keepCustomer} from '../sql/billing-accounts.ts'
+import type {Begun, Deployment, Options} from './deployment.ts'
+import {ok} from './importing.ts'
+import {checkAnswer} from './simulators/payment/answers-check.ts'
+import {type PaymentStandIn, startPayment} from './simulators/payment.ts'
+import {sdk} from './simulators/payment-caller.ts'
+
+/** A deployment that sells, with a payment provider of its own. */
+export type Billing = {house: Deployment; payment: PaymentStandIn; stripe: Stripe; prices: Prices}
+
+/** By plan and interval; a month of overage rows; and packs of credits. In cents. */
+export type Prices = Record<
+  'team.month' | 'team.year' | 'business.month' | 'business.year' | 'enterprise.month' | 'enterprise.year',
+  string
+> &
+  Record<'overage' | 'credits_500' | 'credits_2500' | 'credits_10000', string>
+
+export const WEBHOOK_SECRET = 'whsec_of_the_test_world'
+
+export type SaleOptions = Omit<Options, 'crm'> & {webhook?: boolean}
+
+/**
+ * New orgs are on the free plan. `workers`: `billing` applies what the provider tells of. `webhook: false`: it tells us of nothing. Its
+ * clock begins at this moment and stands still; `pass` moves both clocks.
+ */
+export const beginSale = async (
+  open: (options: Options) => Promise<Deployment>,
+  begun: Begun,
+  {workers = ['billing'], environment = {}, webhook = true}: SaleOptions = {},
+): Promise<Billing> => {
+  const now = () => Math.floor(Date.now() / 1000)
+  const payment = await startPayment({check: checkAnswer, at: new Date().toISOString(), webhookSecret: WEBHOOK_SECRET, signedAt: now})
+  begun(payment.stop)
+  const PAYMENT = {PAYMENT_API_KEY: 'sk_test_stand_in', PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: WEBHOOK_SECRET}
+  const house = await open({workers, environment: {...PAYMENT, DEFAULT_PLAN: 'free', ...environment}})
+  const stripe = sdk(payment)
+  const prices = await openSale(house, stripe)
+  if (webhook) payment.addEndpoint(`${house.url}/billing/webhook`)
+  return {house, payment, stripe, prices}
+}
+
+const amounts = {team: [3000, 30_000], business: [9000, 90_000], enterprise: [49_000, 490_000]} as const
+const packs = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000} as const
+
+/** Products, prices and a meter at the provider, written on the plans and packs as staff do. */
+const openSale = async (house: Deployment, stripe: Stripe): Promise<Prices> => {
+  const {id: product} = await stripe.products.create({name: 'Lading'})
+  const patch = (path: string, body: object) => ok(house.as(house.adminToken)('PATCH', path, body), 200)
+  const price = async (amount: number, more: Partial<Stripe.PriceCreateParams> = {}) =>
+    (await stripe.prices.create({product, currency: 'eur', unit_amount: amount, ...more})).id
+  const meter = await stripe.billing.meters.create({
+    ...{display_name: 'Rows beyond the plan', event_name: 'lading_rows', default_aggregation: {formula: 'sum'}},
+    ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},
+  })
+  const overage = await price(1, {recurring: {interval: 'month', usage_type: 'metered', meter: meter.id}})
+  const prices: Record<string, string> = {overage}
+  for (const [plan, [month, year]] of Object.entries(amounts)) {
+    prices[`${plan}.month`] = await price(month, {recurring: {interval: 'month'}})
+    prices[`${plan}.year`] = await price(year, {recurring: {interval: 'year'}})
+    const ids = {
+      paymentPriceMonthlyId: prices[`${plan}.month`],
+      paymentPriceAnnualId: prices[`${plan}.year`],
+      paymentPriceOverageId: overage,
+    }
+    await patch(`/billing/admin/plans/${plan}.1/payment`, {paymentProductId: product, ...ids})
+  }
+  for (const [pack, amount] of Object.entries(packs)) {
+    prices[pack] = await price(amount)
+    await patch(`/billing/admin/packs/${pack}/payment`, {paymentProductId: product, paymentPriceId: prices[pack]})
+  }
+  return prices as Prices
+}
+
+export type Bought = {org: string; token: string; planKey: 'team' | 'business' | 'enterprise'; interval?: 'month' | 'year'; card?: string}
+
+/**
+ * A customer with a card and a subscription, made at the provider past all of our routes, as of an org of ours; our rows know the customer alone.
+ * Answers the subscription as the provider has it.
+ */
+export const seedSubscription = async (
+  billing: Billing,
+  {org, planKey, interval = 'month', card = 'pm_card_visa'}: Omit<Bought, 'token'>,
+) => {
+  const {house, stripe, prices} = billing
+  const metadata = {app: 'lading', env: house.config.PAYMENT_ENVIRONMENT, org_id: org}
+  const customer = await stripe.customers.create({name: 'Ana Ono', email: 'ana@example.org', metadata})
+  const attached = await stripe.paymentMethods.attach(card, {customer: customer.id})
+  await stripe.customers.update(customer.id, {invoice_settings: {default_payment_method: attached.id}})
+  await keepAccount(house.db, org)
+  await keepCustomer(house.db, {org, customer: customer.id, email: 'ana@example.org'})
+  return stripe.subscriptions.create({
+    ...{customer: customer.id, items: [{price: prices[`${planKey}.${interval}`]}], default_payment_method: attached.id},
+    metadata: {...metadata, kind: 'plan', plan_key: planKey, plan_version_id: `${planKey}.1`, interval},
+  })
+}
