@@ -1,12 +1,7 @@
 import {type replaceRows, writeRecords} from '../shared/jobs.ts'
-import {isAtLeast} from '../shared/people/roles.ts'
-import type {Asker} from '../shared/runs/outside.ts'
 import {answerWrite, giveUp, readWrite} from '../shared/writes/answer.ts'
 import type {Submission} from '../shared/writes/submit.ts'
-import type {Member} from './access.ts'
 import {ask} from './ask.ts'
-
-export const askerOf = ({org, person, role}: Member): Asker => ({org, person, admin: isAtLeast(role, 'admin')})
 
 type Way = {by?: typeof writeRecords | typeof replaceRows; answer?: typeof answerWrite}
 

@@ -30,14 +30,14 @@ export type Storage = {
   list(folder?: string): AsyncIterable<StoredObject>
   exists(key: string): Promise<boolean>
   size(key: string): Promise<number>
-  /** Removes what broken uploads left more than an hour ago; answers how many. */
+  /** Removes what broken uploads left more than a day ago; answers how many. Clocks of those who write and sweep may differ by hours. */
   sweepTemporary(): Promise<number>
 }
 
 export {StorageMissing}
 
 const temporary = '_temporary'
-const leftoverMs = 60 * 60 * 1000
+const leftoverMs = 24 * 60 * 60 * 1000
 const keyShape = /^[a-z][\w-]*(\/[\w-]+(\.[\w-]+)*)+$/i
 
 /** A local folder, or a bucket where one is configured. Keys are checked before either sees them. */

@@ -1,8 +1,8 @@
 import {BackendTerminatedError, BackendTerminatedUnexpectedlyError, ConnectionError} from 'slonik'
 
 const NOT_THERE = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH']
-/** Connection exceptions, too many connections, and a server that shuts down, crashed or still starts. */
-const STATE = /^(08...|53300|57P0[1-3])$/
+/** Connection exceptions, a server without room, memory or connections to give, and one that shuts down, crashed or still starts. */
+const STATE = /^(08...|53...|57P0[1-3])$/
 const CLASSES = [ConnectionError, BackendTerminatedError, BackendTerminatedUnexpectedlyError]
 /** `pg` gives these no code. */
 const WORDS =

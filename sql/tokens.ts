@@ -18,10 +18,12 @@ const columns = sql.fragment`api_tokens.id, api_tokens.name, prefix, api_tokens.
 
 type NewToken = {id: string; org: string; person: string; name: string; prefix: string; hash: Buffer; expiresAt: string | null}
 
+/** Null where it would have expired already. */
 export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expiresAt}: NewToken) =>
-  db.one(sql.type(Token)`
+  db.maybeOne(sql.type(Token)`
     insert into api_tokens (id, org_id, person_id, name, prefix, hash, expires_at)
-    values (${id}, ${org}, ${person}, ${name}, ${prefix}, ${sql.binary(hash)}, ${expiresAt}::timestamptz)
+    select ${id}, ${org}, ${person}, ${name}, ${prefix}, ${sql.binary(hash)}, ${expiresAt}::timestamptz
+    where ${expiresAt}::timestamptz is null or ${expiresAt}::timestamptz > lading_now()
     returning ${columns}`)
 
 /** Every token the org ever issued, newest first. */

@@ -1,7 +1,7 @@
 import {readFile} from 'node:fs/promises'
 import test, {type ExecutionContext} from 'ava'
-import {routes} from '../api/routes.ts'
 import type {Route} from '../api/route.ts'
+import {routes} from '../api/routes.ts'
 import {newId} from '../shared/ids.ts'
 import {ACCESS} from '../shared/oauth/tokens.ts'
 import {mintSecret} from '../shared/people/api-token.ts'

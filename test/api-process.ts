@@ -14,9 +14,11 @@ export type ApiProcess = {
   exit: Promise<number | null>
 }
 
-/** The API as an operator starts it: `node api/server.ts`, with these variables and no others. */
+/** The API as an operator starts it: `node api/server.ts`, with these variables and no others but where this run keeps what it has compiled. */
 export const startApiProcess = async (environment: Record<string, string>): Promise<ApiProcess> => {
-  const child = spawn(process.execPath, ['api/server.ts'], {cwd: root, env: {PORT: '0', ...environment}, stdio: ['ignore', 'pipe', 'pipe']})
+  const {NODE_COMPILE_CACHE} = process.env
+  const env = {PORT: '0', ...(NODE_COMPILE_CACHE && {NODE_COMPILE_CACHE}), ...environment}
+  const child = spawn(process.execPath, ['api/server.ts'], {cwd: root, env, stdio: ['ignore', 'pipe', 'pipe']})
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))

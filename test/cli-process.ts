@@ -61,10 +61,10 @@ const startCli = (args: string[], {env = {}, input, columns, cwd, command = [pro
 }
 
 /** What a command has of the machine it is tested on: not whether it is a terminal's, a continuous integration's or colourless. */
-const inherited = () =>
-  Object.fromEntries(
-    ['PATH', 'HOME', 'TMPDIR', 'NODE_COMPILE_CACHE'].flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])),
-  )
+const inherited = () => {
+  const all: Record<string, string | undefined> = {...process.env}
+  return Object.fromEntries(['PATH', 'HOME', 'TMPDIR', 'NODE_COMPILE_CACHE'].flatMap(name => (all[name] ? [[name, all[name]]] : [])))
+}
 
 const inTerminal = (command: string[], columns: number) => {
   const words = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')

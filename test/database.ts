@@ -15,8 +15,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const LOCK = 7_216_205
 
 /** A database of its own with every table and queue in it: a copy of a template that is made once per cluster and schema. */
-export const createDatabase = async (label = 'test'): Promise<Database> => {
-  const cluster = databaseUrlOf(readConfig())
+export const createDatabase = async (label = 'test', cluster = databaseUrlOf(readConfig())): Promise<Database> => {
   const admin = await connect(cluster)
   const name = `${label
     .toLowerCase()

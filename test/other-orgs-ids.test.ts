@@ -1,6 +1,6 @@
 import test from 'ava'
-import {routes} from '../api/routes.ts'
 import type {Route} from '../api/route.ts'
+import {routes} from '../api/routes.ts'
 import {newId} from '../shared/ids.ts'
 import type {Answered} from './client.ts'
 import {fillOrg, type Ids, nightly, parametersOf} from './filled-org.ts'
@@ -95,6 +95,31 @@ for (const route of guarded) {
     })
   }
 }
+
+/** Whoever else may ask: what they are refused, they are refused of both alike. */
+const others: Record<string, () => Promise<string | null>> = {
+  'an operator': async () => (await house.makeOrg({role: 'operator', org: mine.org!})).token,
+  'a builder': async () => (await house.makeOrg({role: 'builder', org: mine.org!})).token,
+  'an admin': async () => (await house.makeOrg({role: 'admin', org: mine.org!})).token,
+  'an API token': async () => (await call('POST', `/orgs/${mine.org}/tokens`, {name: 'others'})).body.secret,
+  'a staff view': async () => house.openView({org: mine.org!, write: true}),
+  nobody: async () => null,
+}
+
+for (const [who, make] of Object.entries(others))
+  test(`${who} cannot tell another org's id either, at any route`, async t => {
+    const as = house.as(await make())
+    for (const route of guarded)
+      for (const {collection, name} of parametersOf(route)) {
+        const ask = async (id: string) => {
+          const body = route.method === 'get' ? undefined : (BODIES[`${route.method} ${route.path}`] ?? {})
+          return seen(await as(route.method.toUpperCase(), pathWith(route, name, id), body), id)
+        }
+        const [foreign, unknown] = [await ask(theirs[collection]!), await ask(nobodys(collection))]
+        t.deepEqual(foreign, unknown, `${route.method} ${route.path}: :${name}`)
+        t.true(foreign.status >= 400 && foreign.status < 500)
+      }
+  })
 
 /** Ids in bodies and queries, which the paths do not show. */
 const elsewhere: [string, (id: string) => [string, string, unknown?], string][] = [

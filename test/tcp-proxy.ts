@@ -15,6 +15,8 @@ export type Proxy = {
   /** As when the machine behind fell over: what is connected now stays so for ever and is never answered. New connections are as always. */
   halfOpen(): void
   slow(weather: Weather): void
+  /** What comes from now on goes there: what stood behind it has another address. */
+  aim(target: string): void
   /** All is as it was, but for connections that have ended or are half open. */
   mend(): void
   /** Connections under way. */
@@ -25,7 +27,7 @@ export type Proxy = {
 type State = {isCut: boolean; weather: Weather; silent: PromiseWithResolvers<void> | null}
 
 export const openProxy = async (target: string): Promise<Proxy> => {
-  const {hostname, port} = new URL(target)
+  let {hostname, port} = new URL(target)
   const pairs = new Set<readonly [client: Socket, behind: Socket]>()
   const state: State = {isCut: false, weather: {}, silent: null}
   const server = createServer({allowHalfOpen: true}, client => {
@@ -59,6 +61,7 @@ export const openProxy = async (target: string): Promise<Proxy> => {
     halfOpen: () => {
       for (const [client, behind] of pairs) forget(client, behind)
     },
+    aim: to => void ({hostname, port} = new URL(to)),
     slow: weather => void (state.weather = weather),
     async close() {
       cut()

@@ -1,9 +1,9 @@
 import type {Context, Middleware} from 'koa'
 import {z} from 'zod'
-import {routes} from '../api/routes.ts'
 import {isBackoffice} from '../api/backoffice.ts'
 import {type Possible, refusalsOf, refusalsOfNoRoute} from '../api/reference/refusals.ts'
 import type {AnswerShape, Route} from '../api/route.ts'
+import {routes} from '../api/routes.ts'
 import {codes} from '../shared/errors.ts'
 
 /**

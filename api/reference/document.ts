@@ -60,6 +60,7 @@ const info = {
   license: {name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0'},
   description: `Send a bearer with every request: \`Authorization: Bearer …\`, an API token for programs, a session for what a person does.
 
+- An address has one spelling: no other case, no slash at its end.
 - JSON goes both ways, in UTF-8. A body of JSON has at most a mebibyte unless a route says otherwise.
 - What is refused is answered \`{error, code}\` with more keys by code. Look at \`code\`; \`error\` is for people. Each operation lists all of its codes.
 - Every answer has \`x-request-id\`, which support finds it by; send your own if you like.

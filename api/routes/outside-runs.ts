@@ -6,7 +6,7 @@ import {assertEntries, EntriesBody, logEntries} from '../../shared/writes/entrie
 import {outsideRun, runId} from '../answers/examples.ts'
 import {Lease, RunAnswer} from '../answers/runs.ts'
 import {Logged} from '../answers/writes.ts'
-import {askerOf} from '../ask-write.ts'
+import {runAskerOf} from '../askers.ts'
 import {OfRunId} from '../params.ts'
 import {ofOutsideRun} from '../refusal-lists.ts'
 import {route} from '../route.ts'
@@ -25,7 +25,7 @@ run has the import.`,
     example: {answer: {runId, leaseUntil: '2026-03-01T08:32:00.000Z', leaseSeconds: 120}},
     params: OfRunId,
     async handle({db, caller, params: {runId}}) {
-      return {runId, ...(await db.transaction(tx => takeLease(tx, askerOf(caller), runId)))}
+      return {runId, ...(await db.transaction(tx => takeLease(tx, runAskerOf(caller), runId)))}
     },
   }),
 
@@ -50,7 +50,7 @@ run has the import.`,
     body: EntriesBody,
     handle({db, caller, params: {runId}, body}) {
       assertEntries(body)
-      return db.transaction(tx => logEntries(tx, askerOf(caller), {runId, ...body}))
+      return db.transaction(tx => logEntries(tx, runAskerOf(caller), {runId, ...body}))
     },
   }),
 
@@ -67,7 +67,7 @@ run has the import.`,
     params: OfRunId,
     body: ProgressBody,
     async handle({db, caller, params: {runId}, body}) {
-      await db.transaction(tx => tellProgress(tx, askerOf(caller), {runId, ...body}))
+      await db.transaction(tx => tellProgress(tx, runAskerOf(caller), {runId, ...body}))
       return {run: describeRun(await findOrgRun(db, {org: caller.org, runId}))}
     },
   }),

@@ -1,7 +1,8 @@
 import {assertRecords, assertWhole, CreateBody, submitRecords, UpdateBody} from '../../shared/writes/records.ts'
 import {runId} from '../answers/examples.ts'
 import {RecordResults, WriteBegun} from '../answers/writes.ts'
-import {askerOf, askWrite} from '../ask-write.ts'
+import {askWrite} from '../ask-write.ts'
+import {runAskerOf} from '../askers.ts'
 import {OfModule} from '../params.ts'
 import {ofOutsideWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
@@ -49,7 +50,7 @@ itself, with \`results\` beside it. With \`Prefer: respond-async\` the answer is
       const place = {org: caller.org, connector: params.id, module: params.module}
       assertRecords(body)
       await assertWhole(db, place, body)
-      const asked = {asker: askerOf(caller), place, kind, body}
+      const asked = {asker: runAskerOf(caller), place, kind, body}
       return askWrite(input, await db.transaction(tx => submitRecords(tx, queue, asked)))
     },
   })

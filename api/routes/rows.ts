@@ -2,7 +2,8 @@ import {replaceRows} from '../../shared/jobs.ts'
 import {answerRows, assertRows, assertSubform, RowsBody, submitRows} from '../../shared/writes/rows.ts'
 import {runId} from '../answers/examples.ts'
 import {RowsResults, WriteBegun} from '../answers/writes.ts'
-import {askerOf, askWrite} from '../ask-write.ts'
+import {askWrite} from '../ask-write.ts'
+import {runAskerOf} from '../askers.ts'
 import {OfModule} from '../params.ts'
 import {ofOutsideWrite} from '../refusal-lists.ts'
 import {route} from '../route.ts'
@@ -38,7 +39,7 @@ none. What kept every parent from being written is answered as itself; everythin
       const place = {org: caller.org, connector: params.id, module: params.module}
       assertRows(body)
       await assertSubform(db, place, body)
-      const submission = await db.transaction(tx => submitRows(tx, queue, {asker: askerOf(caller), place, body}))
+      const submission = await db.transaction(tx => submitRows(tx, queue, {asker: runAskerOf(caller), place, body}))
       return askWrite(input, submission, {by: replaceRows, answer: (db, named) => answerRows(db, named, body)})
     },
   }),

@@ -20,6 +20,7 @@ import {
   ScheduleRemoved,
   scheduleExample,
 } from '../answers/schedules.ts'
+import {templateAskerOf} from '../askers.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfSchedule, OfTemplate} from '../params.ts'
@@ -29,8 +30,7 @@ import {route} from '../route.ts'
 
 const Page = z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor})
 
-const askerOf = ({org, person, role}: Member) => ({org, person, rank: role})
-const named = (caller: Member, {id, schedule}: z.output<typeof OfSchedule>) => ({...askerOf(caller), template: id, id: schedule})
+const named = (caller: Member, {id, schedule}: z.output<typeof OfSchedule>) => ({...templateAskerOf(caller), template: id, id: schedule})
 
 /** With its version, which a write is made against. */
 const answer = async (db: Db, schedule: Schedule, status = 200) => {
@@ -51,7 +51,7 @@ export default [
     query: Page,
     async handle({db, config, caller, params: {id: template}, query}) {
       const {org} = caller
-      await findVisible(db, {...askerOf(caller), id: template})
+      await findVisible(db, {...templateAskerOf(caller), id: template})
       const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `schedules ${template}`, query, {
         as: String,
         read: ({place: after, limit}) => listSchedules(db, {org, template, after, limit}),
@@ -74,7 +74,7 @@ export default [
     params: OfTemplate,
     body: NewSchedule,
     async handle({db, config, caller, params: {id}, body}) {
-      return answer(db, await createSchedule({db, config}, {...askerOf(caller), template: id}, body), 201)
+      return answer(db, await createSchedule({db, config}, {...templateAskerOf(caller), template: id}, body), 201)
     },
   }),
 

@@ -4,7 +4,7 @@ import {findModule} from '../../shared/records/module.ts'
 import {takeRecord} from '../../shared/takes/take.ts'
 import {runId} from '../answers/examples.ts'
 import {Taken} from '../answers/writes.ts'
-import {askerOf} from '../ask-write.ts'
+import {runAskerOf} from '../askers.ts'
 import {OfModule} from '../params.ts'
 import {route} from '../route.ts'
 
@@ -36,7 +36,7 @@ connection's own user made it since the run began. Nothing is written to the CRM
       const module = await findModule(db, {org: caller.org, connector, module: name})
       if (module.kind === 'subform')
         throw new Refusal('SUBFORM_NOT_WRITABLE', "A subform's rows are written with their parent: none of them is taken", {written: false})
-      return takeRecord({db, crm}, {asker: askerOf(caller), connector, module, recordId, ...body}, request)
+      return takeRecord({db, crm}, {asker: runAskerOf(caller), connector, module, recordId, ...body}, request)
     },
   }),
 ]

@@ -1,7 +1,6 @@
 import {z} from 'zod'
 import {readPage} from '../../shared/cursor.ts'
 import {drawnAs} from '../../shared/drawn.ts'
-import type {Role} from '../../shared/people/roles.ts'
 import {tagOf} from '../../shared/registry/version.ts'
 import {checkTemplate} from '../../shared/templates/check.ts'
 import {describeTemplate, outlineTemplate} from '../../shared/templates/describe.ts'
@@ -23,6 +22,7 @@ import {
   templateDocument,
   templateExample,
 } from '../answers/templates.ts'
+import {templateAskerOf} from '../askers.ts'
 import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfTemplate} from '../params.ts'
@@ -41,8 +41,6 @@ const New = drawnAs(z.unknown(), z.union([Template, FromImport])).transform((bod
   for (const {path, message} of error?.issues ?? []) context.addIssue({code: 'custom', path: [...path], message})
   return data ?? z.NEVER
 })
-
-const askerOf = ({org, person, role}: {org: string; person: string; role: Role}): Asker => ({org, person, rank: role})
 
 /** With its version, which a write is made against. */
 const answer = (template: TemplateRow, asker: Asker, {status, ...more}: {status?: number; leftOut?: string[]} = {}) =>
@@ -64,7 +62,7 @@ export default [
     example: {answer: {templates: [outlineExample], nextCursor: null}},
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
     async handle({db, config, caller, query}) {
-      const asker = askerOf(caller)
+      const asker = templateAskerOf(caller)
       const {page, nextCursor} = await readPage(config.SECRETS_KEYS, `templates ${caller.org}`, query, {
         as: String,
         read: ({place: before, limit}) => listTemplates(db, {...viewerOf(asker), before, limit}),
@@ -88,7 +86,7 @@ export default [
     },
     body: New,
     async handle({db, caller, body}) {
-      const asker = askerOf(caller)
+      const asker = templateAskerOf(caller)
       if (!('fromImport' in body)) return answer(await createTemplate(db, asker, body), asker, {status: 201})
       const {fromImport: importId, ...named} = body
       const {document, leftOut} = await templateOf(db, {org: caller.org, importId, ...named})
@@ -105,7 +103,7 @@ export default [
     refusals: ['NOT_FOUND'],
     example: {answer: {template: templateExample}},
     params: OfTemplate,
-    handle: async ({db, caller, params: {id}}) => answer(await findVisible(db, {...askerOf(caller), id}), askerOf(caller)),
+    handle: async ({db, caller, params: {id}}) => answer(await findVisible(db, {...templateAskerOf(caller), id}), templateAskerOf(caller)),
   }),
   route({
     method: 'put',
@@ -120,7 +118,7 @@ export default [
     params: OfTemplate,
     body: Template,
     async handle({db, caller, params: {id}, body, request}) {
-      const asker = askerOf(caller)
+      const asker = templateAskerOf(caller)
       return answer(await replaceTemplate(db, asker, {id, condition: conditionOf(request)}, body), asker)
     },
   }),
@@ -135,7 +133,7 @@ export default [
     example: {answer: {removed: templateExample.id}},
     params: OfTemplate,
     async handle({db, caller, params: {id}, request}) {
-      await removeTemplate(db, askerOf(caller), {id, condition: conditionOf(request)})
+      await removeTemplate(db, templateAskerOf(caller), {id, condition: conditionOf(request)})
       return {removed: id}
     },
   }),
@@ -150,7 +148,7 @@ export default [
     params: OfTemplate,
     body: z.strictObject({shared: z.boolean().default(true).describe('False takes it back: it is its creator’s alone again')}),
     async handle({db, caller, params: {id}, body: {shared}}) {
-      const asker = askerOf(caller)
+      const asker = templateAskerOf(caller)
       return answer(await shareTemplate(db, asker, {id, shared}), asker)
     },
   }),
@@ -165,7 +163,7 @@ export default [
     params: OfTemplate,
     query: z.object({limit: limitOf({usual: 50, most: 200}), cursor: Cursor}),
     async handle({db, config, caller, params: {id}, query}) {
-      const {id: template, org} = await findVisible(db, {...askerOf(caller), id})
+      const {id: template, org} = await findVisible(db, {...templateAskerOf(caller), id})
       return readTemplateRuns({db, ring: config.SECRETS_KEYS}, {org, template, ...query})
     },
   }),
@@ -182,7 +180,7 @@ export default [
     params: OfTemplate,
     query: z.object({connector: z.string().optional().describe('The connection it is held against, for a template of any')}),
     async handle({db, caller, params: {id}, query: {connector}}) {
-      return checkTemplate(db, await findVisible(db, {...askerOf(caller), id}), connector)
+      return checkTemplate(db, await findVisible(db, {...templateAskerOf(caller), id}), connector)
     },
   }),
 ]

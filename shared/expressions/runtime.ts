@@ -1,6 +1,6 @@
 import base from '@jitl/quickjs-wasmfile-release-sync'
 import {newQuickJSWASMModuleFromVariant, type QuickJSContext} from 'quickjs-emscripten-core'
-import {driverScript, hardenScript, helpersScript} from './builtin.ts'
+import type {Scripts} from './builtin.ts'
 import {LIMITS} from './limits.ts'
 import {positionInStack} from './position.ts'
 import {expressionScript, PROGRAM_FILE, programScript} from './program-script.ts'
@@ -11,19 +11,19 @@ import {zoneOffset} from './zone-offset.ts'
 /** The sandbox proper: one QuickJS in one WASM memory of its own. Lives in a thread; thrown away whole after a fault. */
 export type Runtime = Awaited<ReturnType<typeof openRuntime>>
 
-type Host = {began: (row: number, expression: number) => void; isOver: () => boolean}
+type Host = {began: (row: number, expression: number) => void; isOver: () => boolean; scripts: Scripts}
 type Inside = ReturnType<typeof openInside>
 
 /** The package's types describe its CommonJS form, whose default export is one level further down. */
 const variant = base as unknown as Parameters<typeof newQuickJSWASMModuleFromVariant>[0]
 
-export const openRuntime = async ({began, isOver}: Host) => {
+export const openRuntime = async ({began, isOver, scripts}: Host) => {
   const quickjs = await newQuickJSWASMModuleFromVariant(variant)
   const runtime = quickjs.newRuntime({memoryLimitBytes: LIMITS.memoryBytes, maxStackSizeBytes: LIMITS.stackBytes})
   runtime.setInterruptHandler(isOver)
   const context = runtime.newContext()
   const inside = openInside(context)
-  const {driver, helpers} = openDriver(context, inside, began)
+  const {driver, helpers} = openDriver(context, inside, {began, scripts})
   inside.keep()
 
   /** The program later crossings run. Answers what QuickJS will not compile, which the parser let pass. */
@@ -69,7 +69,7 @@ export const openRuntime = async ({began, isOver}: Host) => {
   return {define, run, check}
 }
 
-const openDriver = (context: QuickJSContext, inside: Inside, began: Host['began']) => {
+const openDriver = (context: QuickJSContext, inside: Inside, {began, scripts}: Pick<Host, 'began' | 'scripts'>) => {
   const {resultChars, resultDepth, messageChars, crossingChars} = LIMITS
   const host = inside.evaluate(`({limits: ${JSON.stringify({resultChars, resultDepth, messageChars, crossingChars})}})`, 'host')
   const listen = context.newFunction('began', (row, expression) => began(context.getNumber(row), context.getNumber(expression)))
@@ -78,7 +78,7 @@ const openDriver = (context: QuickJSContext, inside: Inside, began: Host['began'
     const offset = zoneOffset(context.getString(name), context.getNumber(moment))
     return offset === null ? context.null : context.newNumber(offset)
   })
-  const object = inside.call(inside.evaluate(driverScript(), 'driver'), inside.evaluate(hardenScript(), 'harden'), host)
+  const object = inside.call(inside.evaluate(scripts.driver, 'driver'), inside.evaluate(scripts.harden, 'harden'), host)
   const driver = {
     define: inside.property(object, 'define'),
     run: inside.property(object, 'run'),
@@ -88,7 +88,7 @@ const openDriver = (context: QuickJSContext, inside: Inside, began: Host['began'
     kinds: inside.property(object, 'kinds'),
     forget: inside.property(object, 'forget'),
   }
-  const made = inside.call(inside.evaluate(helpersScript(), 'helpers'), zone)
+  const made = inside.call(inside.evaluate(scripts.helpers, 'helpers'), zone)
   const helpers = inside.call(driver.load, inside.evaluate('helpers => ({exports: helpers, constants: []})', 'helpers'), made)
   return {driver, helpers}
 }

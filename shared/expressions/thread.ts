@@ -1,11 +1,12 @@
 import {parentPort, workerData} from 'node:worker_threads'
+import type {Scripts} from './builtin.ts'
 import {LIMITS} from './limits.ts'
 import {type Answer, type FaultCode, monotonicMilliseconds, type Request, WATCH} from './protocol.ts'
 import {SandboxFault} from './quickjs.ts'
 import {openRuntime, type Runtime} from './runtime.ts'
 
 /** The thread a sandbox lives in: takes one request at a time, and a new runtime after any fault. */
-const {watch, milliseconds} = workerData as {watch: Float64Array; milliseconds: number}
+const {watch, milliseconds, scripts} = workerData as {watch: Float64Array; milliseconds: number; scripts: Scripts}
 const port = parentPort!
 
 /** QuickJS asks this thread for the local time zone. Here it is UTC, whatever the machine's: a row's outcome must not depend on it. */
@@ -42,7 +43,7 @@ let runs = 0
 const perform = async (request: Request): Promise<Answer> => {
   deadline = Infinity
   if (!runtime) {
-    runtime = await openRuntime({began, isOver})
+    runtime = await openRuntime({began, isOver, scripts})
     runs = 0
   }
   if (request.kind === 'run') began(-1, -1)

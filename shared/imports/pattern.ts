@@ -1,8 +1,12 @@
 import {RE2JS} from 're2js'
 import {Refusal} from '../errors.ts'
 
-/** Longer cells are not searched by a pattern: its time grows with their length, and with nothing else. */
+/** Longer cells are not searched by a pattern. */
 const longestSearched = 65_536
+/** Instructions of a pattern, its repetitions written out: RE2's own limit of one repetition, here of all together. */
+const mostInstructions = 1_000
+/** Instructions times characters, which is what a search takes at worst: a tenth of a second. */
+const mostSteps = 2_000_000
 
 type Wanted = {find: string; with: string; regex: boolean; ignoreCase: boolean}
 
@@ -11,12 +15,13 @@ export const replacing = ({find, with: replacement, regex, ignoreCase}: Wanted):
   if (!regex && !ignoreCase) return cell => (cell.includes(find) ? cell.replaceAll(find, () => replacement) : cell)
   const pattern = compile({find, regex, ignoreCase})
   const text = regex ? replacement : RE2JS.quoteReplacement(replacement)
+  const limit = regex ? Math.min(longestSearched, Math.floor(mostSteps / pattern.programSize())) : longestSearched
   return (cell, row) => {
-    if (cell.length <= longestSearched) return cell === '' ? cell : pattern.matcher(cell).replaceAll(text)
+    if (cell.length <= limit) return cell === '' ? cell : pattern.matcher(cell).replaceAll(text)
     throw new Refusal(
       'UNREADABLE',
-      `Row ${row} has a cell of ${cell.length.toLocaleString('en')} characters; a pattern searches at most ${longestSearched.toLocaleString('en')}. Name the columns it is for, or replace plain text`,
-      {row, limit: longestSearched},
+      `Row ${row} has a cell of ${cell.length.toLocaleString('en')} characters; this pattern searches at most ${limit.toLocaleString('en')}. Name the columns it is for, or replace plain text`,
+      {row, limit},
     )
   }
 }
@@ -24,6 +29,7 @@ export const replacing = ({find, with: replacement, regex, ignoreCase}: Wanted):
 /** What is wrong with the pattern or its replacement, or null. */
 export const patternFault = ({find, with: replacement, regex, ignoreCase}: Wanted): string | null => {
   if (!regex) return null
+  if (lengthOf(find) > mostInstructions) return 'The pattern repeats too much: together its repetitions come to at most 1,000 characters'
   try {
     const pattern = compile({find, regex, ignoreCase})
     for (const [, group] of replacement.matchAll(/(?<!\\)\$(\d+)/g))
@@ -40,3 +46,23 @@ export const patternFault = ({find, with: replacement, regex, ignoreCase}: Wante
 
 const compile = ({find, regex, ignoreCase}: Omit<Wanted, 'with'>) =>
   RE2JS.compile(regex ? find : RE2JS.quote(find), ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
+
+/** Characters a pattern looks for with its repetitions written out. Known before it is compiled, which takes as long as it is then. */
+const lengthOf = (find: string): number => {
+  const groups = [0]
+  let last = 0
+  for (const [part, most] of find.matchAll(parts)) {
+    const [at, times] = [groups.length - 1, most === undefined ? 1 : Number(most)]
+    if (part.startsWith('(')) groups.push(0)
+    else if (most !== undefined) groups[at]! += last * Math.max(0, times - 1)
+    else {
+      last = part === ')' && at > 0 ? groups.pop()! : 1
+      groups[groups.length - 1]! += last
+    }
+    last *= times
+  }
+  return groups.reduce((sum, length) => sum + length, 0)
+}
+
+/** How a group begins, a repetition with its highest count, an escape, a class, one character. Marks that stand for none are left out. */
+const parts = /\((?:\?(?:[a-zA-Z-]*:|P?<\w+>))?|\{(?:\d+,)?(\d+)\}|\\(?:[pP]\{\w+\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|[^*+?|^$]/gs

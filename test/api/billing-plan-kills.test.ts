@@ -1,5 +1,4 @@
 import {spawnSync} from 'node:child_process'
-import {join} from 'node:path'
 import anyTest, {type ExecutionContext, type TestFn} from 'ava'
 import {armFault, type FaultPoint} from '../../shared/fault-point.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
@@ -55,7 +54,6 @@ test('a process that sleeps until its hold has run out, and wakes: what others h
   t.is(payer.charged() - charged, done[0]!.body.due.amount)
   t.false(await payer.isHeld())
   await settleMoney(t, billing)
-  // What it has compiled is kept for those that are killed.
   sleeper.signal('SIGTERM')
   await sleeper.exit
 })
@@ -144,7 +142,6 @@ const environment = () => {
   return {
     ...{NODE_ENV: 'test', DATABASE_URL: DATABASE_URL!, CRM_STANDIN_URL: CRM_STANDIN_URL!, STORAGE_DIR},
     ...{PAYMENT_API_KEY: PAYMENT_API_KEY!, PAYMENT_API_URL: PAYMENT_API_URL!, PAYMENT_WEBHOOK_SECRETS: PAYMENT_WEBHOOK_SECRETS.join()},
-    NODE_COMPILE_CACHE: join(STORAGE_DIR, 'compiled'),
   }
 }
 

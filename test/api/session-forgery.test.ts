@@ -22,6 +22,11 @@ const hs256 = (header: object, claims: object, key: string | Buffer) => {
   const text = `${part(header)}.${part(claims)}`
   return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`
 }
+const text = (json: string) => Buffer.from(json).toString('base64url')
+const signed = (header: string, claims: object, key: Buffer) => {
+  const both = `${text(header)}.${part(claims)}`
+  return `${both}.${createHmac('sha256', key).update(both).digest('base64url')}`
+}
 const ours = () => here.config.SESSION_KEYS[0]!.key
 const {publicKey, privateKey} = generateKeyPairSync('rsa', {modulusLength: 2048})
 const pem = publicKey.export({type: 'spki', format: 'pem'})
@@ -36,6 +41,28 @@ const forgeries: Record<string, () => string | Promise<string>> = {
     new SignJWT(good.claims).setProtectedHeader({...good.header, alg: 'RS256', jwk: publicKey.export({format: 'jwk'})}).sign(privateKey),
   'a key id nobody knows': () => hs256({...good.header, kid: 'k9'}, good.claims, ours()),
   'a key id that is a path': () => hs256({...good.header, kid: '../../../dev/null'}, good.claims, ''),
+  'a key id that is a statement': () => hs256({...good.header, kid: "k1' union select 'x"}, good.claims, 'x'),
+  'a key id that every object has': () => hs256({...good.header, kid: '__proto__'}, good.claims, ''),
+  'a key id that is a list of ours': () => hs256({...good.header, kid: [good.header.kid]}, good.claims, ours()),
+  'an address its key is to be fetched from': () =>
+    new SignJWT(good.claims).setProtectedHeader({...good.header, alg: 'RS256', jku: here.url, x5u: here.url}).sign(privateKey),
+  'a certificate of its own in the header': () =>
+    new SignJWT(good.claims)
+      .setProtectedHeader({...good.header, alg: 'RS256', x5c: [pem.toString().replaceAll(/-----.*-----|\n/g, '')]})
+      .sign(privateKey),
+  'the secret in its own header': () =>
+    hs256({...good.header, jwk: {kty: 'oct', k: Buffer.from('x').toString('base64url')}}, good.claims, 'x'),
+  'an algorithm in other letters': () => `${part({...good.header, alg: 'nOnE'})}.${part(good.claims)}.`,
+  'two algorithms': () => signed(JSON.stringify(good.header).replace('{', '{"alg":"none",').replace('HS256', 'none'), good.claims, ours()),
+  'two subjects under no key of ours': () =>
+    `${good.token.split('.')[0]}.${text(JSON.stringify(good.claims).replace('{', '{"sub":"ses_x",'))}.${good.token.split('.')[2]}`,
+  'a beginning that is still to come': () => hs256(good.header, {...good.claims, nbf: 4_000_000_000}, ours()),
+  'an end that is no number': () => hs256(good.header, {...good.claims, exp: '4000000000'}, ours()),
+  'a payload that is not encoded': () => hs256({...good.header, b64: false, crit: ['b64']}, good.claims, ours()),
+  'its parts as JSON': () =>
+    JSON.stringify({protected: good.token.split('.')[0], payload: good.token.split('.')[1], signature: good.token.split('.')[2]}),
+  'five parts': () => `${good.token}..x`,
+  'no signature': () => good.token.split('.').slice(0, 2).join('.'),
   'no key id': () => hs256({alg: 'HS256', typ: good.header.typ}, good.claims, ours()),
   'a header that names a critical extension': () => hs256({...good.header, crit: ['exp']}, good.claims, ours()),
   'another issuer': () => hs256(good.header, {...good.claims, iss: 'someone'}, ours()),

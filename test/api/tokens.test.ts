@@ -87,6 +87,8 @@ test('a token expires by the one clock', async t => {
   t.is((await own.as(body.secret)('GET', '/auth/me')).status, 200)
   await own.ahead('61 minutes')
   t.is((await own.as(body.secret)('GET', '/auth/me')).body.code, 'TOKEN_EXPIRED')
+  const late = await own.as(session)('POST', `/orgs/${org}/tokens`, {name: 'ci', expiresAt})
+  t.like(late, {status: 400, body: {code: 'INVALID', issues: [{path: ['expiresAt']}]}})
 })
 
 test('a name is needed, and an expiry lies ahead', async t => {

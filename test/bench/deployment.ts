@@ -17,6 +17,9 @@ const standsStillMs = 60_000
 /** A run that has ended; instants in seconds of the clock this process has too. */
 export type Ended = {id: string; no: number; seconds: number; startedAt: number; endedAt: number}
 
+/** A CSV file unless its media type says something else. */
+export type FileOf = {csv: Buffer; flow: FlowOf; type?: string}
+
 /** The service as the Procfile starts it, less what no import needs; its CRM is the process of `crm`. */
 export type Deployment = {
   crmUrl: string
@@ -24,7 +27,7 @@ export type Deployment = {
   places: [Place, ...Place[]]
   pidOf(name: 'crm' | 'imports' | 'web' | 'discovery'): number
   /** Uploads the file and runs it to its end; throws unless each of its rows made a record. The seconds are those the run says it took. */
-  runImport(file: {csv: Buffer; flow: FlowOf}): Promise<Ended>
+  runImport(file: FileOf): Promise<Ended>
   /** Waits for runs to end, in any order; throws where one was stopped, unless that is what was asked of it. */
   ended(runs: string[], how?: {cancelled: boolean}): Promise<Ended[]>
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>

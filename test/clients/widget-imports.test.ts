@@ -2,10 +2,9 @@ import test from 'ava'
 import {z} from 'zod'
 import {groupsOf, mendAt, sayFix, sayPlace} from '../../api/clients/widget/imports/check-words.ts'
 import {makeStep, moved, newDraft, readRanges, sayStep, stepKinds} from '../../api/clients/widget/imports/cleaning.ts'
+import {type Field, isFillable} from '../../api/clients/widget/imports/fields.ts'
 import {
   dropMapping,
-  type Field,
-  isFillable,
   issuesAt,
   missingFields,
   newFlowId,
@@ -16,7 +15,7 @@ import {
   unusedColumns,
 } from '../../api/clients/widget/imports/flows.ts'
 import type {CheckProblem, Flow, Source} from '../../api/clients/widget/imports/import.ts'
-import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposing.ts'
+import {acceptAll, choicesFor, type Proposal, sureProposals, takeColumn, usualMappings} from '../../api/clients/widget/imports/proposal.ts'
 import {kindsOf, readDay, sayReader, sayReasons} from '../../api/clients/widget/imports/reading.ts'
 import {sampleOf} from '../../api/clients/widget/imports/sample.ts'
 import {type Standing, stepsOf} from '../../api/clients/widget/imports/steps.ts'

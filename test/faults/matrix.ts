@@ -1,8 +1,33 @@
 import {violence} from './r01-violence.ts'
 import {crmSilences} from './r02-crm-silences.ts'
+import {takes} from './r03-takes.ts'
+import {crmGarbage} from './r04-garbage.ts'
+import {postgres} from './r05-postgres.ts'
+import {partitions} from './r06-partitions.ts'
+import {storageFails} from './r09-storage.ts'
 import {webhooks} from './r12-webhooks.ts'
 import {leases} from './r13-leases.ts'
+import {upgrade} from './r14-upgrade.ts'
+import {clocks} from './r15-clocks.ts'
+import {memory} from './r16-memory.ts'
+import {apiDeaths} from './r17-api-deaths.ts'
+import {fullDisk} from './r18-full-disk.ts'
 import type {Scenario} from './scenario.ts'
 
 /** The fault matrix, in its order. */
-export const MATRIX: readonly Scenario[] = [violence, crmSilences, webhooks, leases]
+export const MATRIX: readonly Scenario[] = [
+  violence,
+  crmSilences,
+  takes,
+  crmGarbage,
+  postgres,
+  partitions,
+  storageFails,
+  webhooks,
+  leases,
+  upgrade,
+  clocks,
+  memory,
+  apiDeaths,
+  fullDisk,
+]

@@ -1,9 +1,9 @@
-import {ok, openOrg} from '../importing.ts'
+import {openOrg} from '../importing.ts'
 import {authorise, type Here, make, take, taken} from '../taking.ts'
 import {environment} from './carried.ts'
 import type {Scenario, Stage} from './scenario.ts'
 import {playTakingImport} from './taking-import.ts'
-import {loseCreate, playWhys} from './whys.ts'
+import {loseCreate, playWhys, renewAccess} from './whys.ts'
 
 const clocks = {'as ours': 0, 'two hours ahead': 2, 'two hours behind': -2}
 const rounds = 10
@@ -31,13 +31,6 @@ export const takes: Scenario = {
     }
     await playTakingImport(stage, here)
   },
-}
-
-/** The hours end the access token: one create finds that out, so that what is lost after it is a create. */
-const renewAccess = async (here: Here) => {
-  const {call, org, connector} = here.org
-  const items = [{rowKey: 'r', payload: {Account_Name: 'First'}}]
-  await ok(call('POST', `/orgs/${org}/connectors/${connector}/records/Accounts`, {runId: await authorise(here), items}), 200)
 }
 
 /** Fifty rows ask for one record, and the one that gets it asks fifty times more. */

@@ -7,6 +7,7 @@ import {carryCase} from './carried.ts'
 import {layCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
 import {type Build, checkOutOld, thisBuild} from './upgrade-builds.ts'
+import {everyMs} from './upgrade-locks.ts'
 import {judgeNext, layNext} from './upgrade-next.ts'
 import {type Crew, openSite, type Site, startCrew} from './upgrade-site.ts'
 
@@ -35,7 +36,6 @@ export const upgrade: Scenario = {
     if (old.build) {
       await story.handOver(now, {release: true})
       await story.handOver(old.build)
-      await story.handOver(now, {imports: false})
     } else process.stderr.write(`R14: no older build is played, only those to come: ${old.why}\n`)
     stage.figure('older build played', Number(old.build !== null))
     await story.handOver(next.expanding, {release: true})
@@ -53,7 +53,7 @@ type HandOver = {release?: boolean; imports?: boolean}
 const openStory = (stage: Stage, site: Site) => {
   let crew = site.crew
   const [quiet, releasing]: [Span[], Span[]] = [[], []]
-  const migrations: {name: string; tries: number; ms: number}[] = []
+  let migrations = 0
   let passed = 0
 
   const release = async (build: Build) => {
@@ -63,7 +63,7 @@ const openStory = (stage: Stage, site: Site) => {
     const lines = await site.fleet.release(build)
     quiet.push([from, began])
     releasing.push([began, performance.now()])
-    for (const line of lines) migrations.push(...appliedIn(line))
+    for (const line of lines) migrations += appliedIn(line)
     stage.did('releases')
     await expectWell(stage, crew)
   }
@@ -71,11 +71,15 @@ const openStory = (stage: Stage, site: Site) => {
   return {
     /** To the build, from the one at work: a run begun by this one is carried to its end by that one. */
     async handOver(build: Build, {release: releases = false, imports = true}: HandOver = {}) {
-      const carried = imports ? await beginRun(stage, site, passed) : null
-      if (releases) await release(build)
       const before = crew
-      crew = await startCrew(site.fleet, build)
-      await expectFiles(stage, before, crew)
+      const beginning = imports ? beginRun(stage, site, passed) : null
+      if (releases) {
+        await beginning
+        await release(build)
+      }
+      crew = await startCrew(site.fleet, build, {after: beginning})
+      const carried = await beginning
+      if (releases) await expectFiles(stage, before, crew)
       const how = passed++ % 2 ? 'SIGTERM' : 'SIGKILL'
       await carried?.expectUnderWay()
       await before.end(how)
@@ -90,9 +94,10 @@ const openStory = (stage: Stage, site: Site) => {
   }
 }
 
-const appliedIn = (line: string): {name: string; tries: number; ms: number}[] => {
+/** How many migrations a line of a release's log says. */
+const appliedIn = (line: string): number => {
   const {applied = []} = line.startsWith('{') ? JSON.parse(line) : {}
-  return applied
+  return applied.length
 }
 
 /** Begun by the build at work, with a CRM so slow that another one must carry it on. */
@@ -125,6 +130,10 @@ const beginRun = async (stage: Stage, {ground, crm, db}: Site, turn: number) => 
       const carried = await carrying
       stage.judged(await carried.judge())
       stage.did('runs carried on by the other build')
+      stage.did(
+        'rows of them',
+        laid.parts.reduce((sum, {tags}) => sum + tags.length, 0),
+      )
     },
   }
 }
@@ -153,7 +162,7 @@ const expectFiles = async (stage: Stage, ...crews: [Crew, Crew]) => {
   }
 }
 
-type Told = {quiet: Span[]; releasing: Span[]; migrations: {name: string; tries: number; ms: number}[]}
+type Told = {quiet: Span[]; releasing: Span[]; migrations: number}
 
 const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migrations}: Told) => {
   const failed = load.asked.filter(({status}) => status >= 500)
@@ -167,12 +176,10 @@ const tellFigures = (stage: Stage, {load, watch}: Site, {quiet, releasing, migra
   stage.figure('ms from look to look (p99)', watch.lookMs())
   stage.figure('ms a lock that keeps writers away was held', held, {most: longestLockMs})
   stage.figure('ms anybody waited for a release', watch.waited.longestMs, {most: longestLockMs})
-  stage.figure('migrations', migrations.length)
-  stage.figure(
-    'tries of migrations',
-    migrations.reduce((sum, {tries}) => sum + tries, 0),
-  )
+  stage.figure('migrations', migrations, {least: 1})
   const [before, during] = [load.p99(quiet), load.p99(releasing)]
   stage.figure('p99 before, ms', before)
-  stage.figure('p99 while a release migrates ÷ before', during / before)
+  // On a machine with no room to spare every program that starts doubles it.
+  const hasRoom = watch.lookMs() < 5 * everyMs
+  stage.figure('p99 while a release migrates ÷ before', during / before, hasRoom ? {most: 2} : undefined)
 }

@@ -2,7 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import pg from 'pg'
 import type {Begun} from '../deployment.ts'
 
-const everyMs = 10
+export const everyMs = 10
 
 /** What a release holds that others who write need, on what they can see, and who waits for it. */
 const LOOK = `

@@ -42,7 +42,7 @@ export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   const fleet = openFleet({environment: {...environment, ...places}, logged})
   begun(fleet.stop)
   await fleet.release(first)
-  const crew = await startCrew(fleet, first, port)
+  const crew = await startCrew(fleet, first, {port})
   const org = await openOrg(crew.api, fleet)
   const ground: Ground = {here: {crm, db} as unknown as Deployment, org, pass: async () => {}}
   const watch = await watchLocks(url, begun)
@@ -50,13 +50,15 @@ export const openSite = async ({begun, dice, logged}: Stage, first: Build) => {
   return {fleet, crew, ground, crm, db, watch, load}
 }
 
-/** An API, a process of all small workers and one that carries imports. How it ends is said of the last. */
-export const startCrew = async (fleet: Fleet, build: Build, port?: number): Promise<Crew> => {
-  const [api, worker, imports] = await Promise.all([
-    fleet.startApi(build, port),
-    fleet.startWorker(build, 'worker'),
-    fleet.startWorker(build, 'imports'),
-  ])
+type How = {port?: number; after?: Promise<unknown> | null}
+
+/** An API, a process of all small workers and, `after` something, one that carries imports. How it ends is said of the last. */
+export const startCrew = async (fleet: Fleet, build: Build, {port, after = null}: How = {}): Promise<Crew> => {
+  const startImports = async () => {
+    await after
+    return fleet.startWorker(build, 'imports')
+  }
+  const [api, worker, imports] = await Promise.all([fleet.startApi(build, port), fleet.startWorker(build, 'worker'), startImports()])
   const end = async (how: NodeJS.Signals) => {
     await Promise.all([endProcess(imports, how), endProcess(worker, 'SIGTERM')])
     await fleet.endApi(api)

@@ -5,6 +5,13 @@ import type {Stage} from './scenario.ts'
 const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 const ben = 'ben@example.org'
 
+/** The hours end the access token: one create finds that out, so that what is lost after it is a create. */
+export const renewAccess = async (here: Here) => {
+  const {call, org, connector} = here.org
+  const items = [{rowKey: 'r', payload: {Account_Name: 'First'}}]
+  await ok(call('POST', `/orgs/${org}/connectors/${connector}/records/Accounts`, {runId: await authorise(here), items}), 200)
+}
+
 type Lost = {run: string; row: string; number: string}
 
 /** A create whose answer is lost, and the same once more; answers the record that the refusal names. `reaches`: whether the CRM did the first. */

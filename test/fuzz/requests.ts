@@ -216,7 +216,7 @@ const COLLECTIONS: Record<string, string> = {
 }
 
 /** The ids of an example are nobody's: each gives way to the org's own of its kind. */
-const withIds = (value: unknown, ids: Ids): unknown => {
+export const withIds = (value: unknown, ids: Ids): unknown => {
   if (typeof value === 'string') return ids[PREFIXES[/^([a-z]{3})_[0-9a-z]{26}$/.exec(value)?.[1] ?? ''] ?? ''] ?? value
   if (Array.isArray(value)) return value.map(one => withIds(one, ids))
   if (typeof value !== 'object' || value === null) return value

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import {routes} from '../../api/routes.ts'
 import {listen} from '../../api/listen.ts'
 import type {Route} from '../../api/route.ts'
+import {routes} from '../../api/routes.ts'
 import {openDeployment} from '../deployment.ts'
 import {type ModelStandIn, modelEnvironment, startModel} from '../simulators/model.ts'
 import {curlOf} from './curl.ts'

@@ -100,7 +100,7 @@ const misuse = async (call: Call, org: string) => {
   await call('POST', `/orgs/${org}/expressions/test`, {expression: 'canary of = code', columns: ['canary-of-a-column']})
 }
 
-const rows = 250
+const rows = 2_500
 /** Refused, failed and written ones, with four canaries each. */
 const importCells = async (org: Home & {session: string}) => {
   await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
@@ -142,7 +142,7 @@ const dumpOf = async ({db}: World): Promise<string> => {
 const findInLog = (t: ExecutionContext, lines: string[], {secrets, canaries}: Told) => {
   const log = lines.join('\n')
   t.true(
-    canaries >= 1000 && lines.some(line => line.includes('"name":"api"')) && lines.some(line => line.includes('worker')),
+    canaries >= 10_000 && lines.some(line => line.includes('"name":"api"')) && lines.some(line => line.includes('worker')),
     'both have logged',
   )
   for (const [at, secret] of secrets.entries()) t.false(log.includes(secret), `secret ${at} is in a log`)

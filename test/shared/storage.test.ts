@@ -155,16 +155,17 @@ test('everything that is stored is listed, with its size and age; what is not wh
   await t.throwsAsync(list('../elsewhere'), {message: /Not a folder/})
 })
 
-test('leftovers older than an hour are swept, younger ones are not', async t => {
+test('leftovers older than a day are swept, and younger ones not by a clock that is hours off', async t => {
   const {storage, directory, files} = await open(t)
   t.is(await storage.sweepTemporary(), 0)
   const folder = join(directory, '_temporary')
   await mkdir(folder)
   for (const name of ['old', 'young']) await writeFile(join(folder, name), name)
-  const twoHoursAgo = new Date(Date.now() - 7_200_000)
-  await utimes(join(folder, 'old'), twoHoursAgo, twoHoursAgo)
+  const [twoHoursAgo, dayAgo] = [2, 25].map(hours => new Date(Date.now() - hours * 3_600_000)) as [Date, Date]
+  await utimes(join(folder, 'young'), twoHoursAgo, twoHoursAgo)
+  await utimes(join(folder, 'old'), dayAgo, dayAgo)
   await storage.put('runs/run_1', inPieces('kept'))
-  await utimes(join(directory, 'runs/run_1'), twoHoursAgo, twoHoursAgo)
+  await utimes(join(directory, 'runs/run_1'), dayAgo, dayAgo)
   t.is(await storage.sweepTemporary(), 1)
   t.deepEqual((await files()).toSorted(), ['run_1', 'young'])
 })

@@ -23,13 +23,16 @@ export const startS3 = async (options: Options) => {
   const journal: string[] = []
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const sent = await buffer(incoming).catch(() => null)
+    // Whoever sent it has gone in the middle of it: nothing of it is kept.
+    if (sent === null) return
     const url = new URL(incoming.url!, 'http://s3')
     const asked = {
       method: incoming.method!,
       path: url.pathname,
       query: url.searchParams,
       headers: incoming.headers,
-      body: await buffer(incoming),
+      body: sent,
     }
     journal.push(`${asked.method} ${incoming.url}`)
     const fault = faults.find(({method, times}) => method === asked.method && times > 0)

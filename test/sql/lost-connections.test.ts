@@ -112,6 +112,11 @@ test.serial('a query that nobody answers is given up, and what is said of its co
   t.deepEqual((await db.query(one)).rows, [{one: 1}])
 })
 
+test('a server without room, memory or connections to give is worth asking again', t => {
+  for (const code of ['53100', '53200', '53300'])
+    t.true(isOutage(new Error('wrapped', {cause: Object.assign(new Error('full'), {code})})), code)
+})
+
 const endOthers = () =>
   admin.query(
     sql.unsafe`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,

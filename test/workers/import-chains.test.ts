@@ -128,6 +128,32 @@ test.serial('a lost create refused by the retry says that it may exist', async t
   t.is(second.rowsWritten, 0)
 })
 
+test.serial('what a run did not hear is told by every later one, however often the row is refused', async t => {
+  const refuse = {type: 'refuse', index: 0, code: 'INVALID_DATA'} as const
+  here.crm.faults.add({match: creates, times: 1, action: 'dropAfter'})
+  here.crm.faults.add({match: creates, times: 3, action: refuse})
+  const {path, run: first} = await runImport(org, {csv: accountRows(1, 'Lo-'), flow: {...accounts, match: undefined}})
+  const told = async (run: any) => (await org.call('GET', `${path}/results.csv?run=${run.id}`)).text
+  t.regex(await told(first), /may exist twice/)
+  const second = await retry(path, first)
+  const third = await retry(path, second)
+  for (const run of [second, third]) t.regex(await told(run), /INVALID_DATA.*may exist already/)
+  const fourth = await retry(path, third)
+  const {finals} = await assertChain(here, {org, path, runs: [first, second, third, fourth], rows: 1})
+  t.like(finals.get(1), {outcome: 'created', code: 'MADE_EARLIER'})
+  t.is(mine('Lo-').length, 1)
+})
+
+test.serial('a row without a unique value that is written at last may exist twice, which the run that writes it says', async t => {
+  here.crm.faults.add({match: creates, times: 1, action: 'dropBefore'})
+  here.crm.faults.add({match: creates, times: 2, action: {type: 'refuse', index: 0, code: 'INVALID_DATA'}})
+  const {path, run: first} = await runImport(org, {csv: accountRows(1, 'Lt-'), flow: named})
+  const second = await retry(path, first)
+  const third = await retry(path, second)
+  t.deepEqual((await assertChain(here, {org, path, runs: [first, second, third], rows: 1})).outcomes, {created: 1})
+  t.regex((await org.call('GET', `${path}/results.csv?run=${third.id}`)).text, /may exist twice/)
+})
+
 test.serial('under other unique values a lost create cannot be told: it is left open and not sent', async t => {
   here.crm.faults.add({match: creates, times: 3, action: 'dropAfter'})
   const {path, source} = await prepareImport(org, {csv: accountRows(10, 'Ch-'), flow: accounts})

@@ -1,9 +1,11 @@
 import type {ChildProcess} from 'node:child_process'
+import {createInterface} from 'node:readline'
 import test from 'ava'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce} from '../oracle.ts'
+import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
 import {world} from '../world.ts'
 
@@ -89,3 +91,24 @@ for (const [name, hours] of [
     }
   })
 }
+
+const hours = 2
+/** A worker whose clock is set back when it is told to, as a time server would. */
+const settable = `const now = Date.now; process.on('SIGUSR2', () => { Date.now = () => now() - ${hours * 3_600_000}; console.log('set') })`
+
+test.serial('a clock that is set while a run is under way: a lost create is taken all the same', async t => {
+  here.crm.faults.add({match: creates, times: 1, action: [{type: 'hold', when: 'after'}, 'dropAfter']})
+  const end = await begin('Js-')
+  const worker = startWorker(here.config, {
+    LOG_LEVEL: 'warn',
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(settable)}`,
+  })
+  started.push(worker)
+  await until(here.crm.held, held => held === 1)
+  worker.kill('SIGUSR2')
+  for await (const line of createInterface(worker.stdout!)) if (line === 'set') break
+  here.crm.release()
+  const {finals, outcomes} = await end()
+  t.deepEqual(outcomes, {created: 100})
+  t.true([...finals.values()].every(({code}) => code === 'MADE_EARLIER'))
+})

@@ -18,8 +18,6 @@ export type Context = Offline & {connection: Connection; slots: Share; expressio
 
 /** As long as the CRM is not spoken to. */
 export type Offline = Held & {
-  /** When the chain's first run was authorised, in ms by this process's clock: a record made before is not the chain's. Null: not known. */
-  chainStart: number | null
   snapshot: Snapshot
 }
 

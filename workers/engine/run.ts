@@ -4,7 +4,6 @@ import {Refusal} from '../../shared/errors.ts'
 import type {Log} from '../../shared/log.ts'
 import {runEnded} from '../../shared/metrics/rows.ts'
 import {readSnapshot} from '../../shared/runs/names.ts'
-import {readChainStart} from '../../shared/runs/take.ts'
 import {findStanding} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
@@ -165,7 +164,7 @@ const patchRows = async (ctx: Context) => {
 const readOffline = async (held: Held): Promise<Offline> => {
   const {db, run} = held
   const snapshot = await readSnapshot(db, run.snapshotNo!).catch(leaveToNewer)
-  return {...held, chainStart: await readChainStart(db, run.no), snapshot}
+  return {...held, snapshot}
 }
 
 /** While builds change, both work on the same runs: what this one cannot read yet is not a run that fails. */

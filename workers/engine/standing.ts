@@ -1,4 +1,5 @@
 import type {RowRange} from '../../shared/flows/snapshot.ts'
+import {mayExist} from '../../shared/imports/row-result.ts'
 import {findInherited} from '../../sql/chain-rows.ts'
 import type {Outcome} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
@@ -53,7 +54,10 @@ export const resume = (
   const row = {key, number, counted, attempt}
   const unknown = (code: string, message: string): Standing => ({row, outcome: 'unanswered', recordId: question.target, code, message})
   const isCreate = question.kind === KINDS.create
-  if (!isRow(composed)) return isCreate ? unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`) : composed
+  // Refused after a create that nobody answered, in an earlier run: planned afresh, and its record may exist all the same.
+  const mayBeMade = question.kind === KINDS.again && question.ended && !isOurs
+  if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
+  if (!isRow(composed)) return mayBeMade ? {...composed, message: `${composed.message}. ${mayExist}`} : composed
   if (isCreate && !question.witness && (run.dryRun || question.digest === null))
     return unknown('SENT_BEFORE', `${SENT_BEFORE}, and no unique value of the row tells its record: look for it in the CRM`)
   if (isCreate && question.witness && question.digest !== null && !witnessOf(track, composed)?.equals(question.digest))
@@ -66,7 +70,7 @@ export const resume = (
     ...composed,
     ...row,
     open: true,
-    lost: isCreate && !isOurs,
+    lost: mayBeMade || (isCreate && !isOurs),
     silences: again || !isOurs ? 0 : Math.max(1, isCreate && !question.witness ? attempt : 1),
     ...(isCreate && !question.witness && {sentDigest: question.digest!}),
     decided: again ? null : {kind: isCreate ? 'create' : 'update', target: question.target},

@@ -1,5 +1,5 @@
 import type {CrmRecord} from '../../shared/crm/crm.ts'
-import {judgeTake, type TakeVerdict} from '../../shared/runs/take.ts'
+import {judgeTake, readChainStart, type TakeVerdict} from '../../shared/runs/take.ts'
 import {listHolders} from '../../sql/chain-rows.ts'
 import type {Context} from './context.ts'
 import {askPatiently} from './patience.ts'
@@ -24,14 +24,15 @@ export const judgeTakes = async (
   if (candidates.length === 0) return judged
   const records = await readCreators(ctx, track, [...new Set(candidates.map(({recordId}) => recordId))])
   const holders = await listHolders(ctx.db, {chain: ctx.chain, module: track.module.no, records: [...records.keys()]})
+  // Asked now: the clock it is told by may have been set since the run was taken.
+  const chainStartMs = await readChainStart(ctx.db, ctx.run.no)
   const heldBy = new Map(holders.map(({recordId, key}) => [recordId, key]))
   for (const {row, recordId} of candidates) {
     const holder = heldBy.get(recordId)
     const asked = {
       record: records.get(recordId) ?? null,
       crmUser: ctx.connection.connector.crmUserId,
-      chainStartMs: ctx.chainStart,
-      clockOffsetMs,
+      ...{chainStartMs, clockOffsetMs},
     }
     const take: Take = holder !== undefined && holder !== row.key ? {taken: false, why: 'held'} : judgeTake(asked)
     if (take.taken) heldBy.set(recordId, row.key)

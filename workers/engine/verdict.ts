@@ -45,7 +45,8 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
   const message = isLost(sent, row) && row.silences === 0 ? `${plain(said, longestMessage - mayExist.length - 2)}. ${mayExist}` : said
   note(sent, row, 'refused', {recordId: op.target, code, message})
   if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
-  close(sent, row)
+  if (!take && sent.kind === 'create' && (row.silences > 0 || row.lost)) open(sent, op, KINDS.again, {ended: true})
+  else close(sent, row)
   return 'end'
 }
 
@@ -53,7 +54,10 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
 export const takeCandidate = (kind: Way, {row}: Op, answer: RecordAnswer): string | null =>
   kind === 'create' && (row.silences > 0 || row.lost) && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
 
-/** A refusal after silence proves nothing: whoever reads this run alone is told of what an earlier one did not hear. */
+/**
+ * A refusal after silence proves nothing: whoever reads this run alone is told of what an earlier one did not hear, and the question stays
+ * for the runs to come.
+ */
 const isLost = ({kind}: Sent, {lost}: Row) => kind === 'create' && lost
 
 const WHY = {
@@ -89,7 +93,7 @@ const hearNothing = (sent: Sent, op: Op, crm: CrmProblem): Next => {
   row.silences++
   row.decided = {kind: sent.kind, target: op.target}
   note(sent, row, 'unanswered', {recordId: op.target, code: crm.code, message: sayProblem(crm)})
-  open(sent, op, KINDS[sent.kind], isDone(crm) ? unreadableSeconds : null)
+  open(sent, op, KINDS[sent.kind], {doneSeconds: isDone(crm) ? unreadableSeconds : null})
   if (sent.kind === 'create' && !row.witness) return 'wait'
   return row.silences < mostSilences ? 'again' : 'end'
 }
@@ -127,7 +131,7 @@ const nameOf = ({track}: Sent, {key}: Row) => ({module: track.module.no, key})
 const keep = (sent: Sent, row: Row, recordId: string, how: number) =>
   sent.settled.kept.push({...nameOf(sent, row), recordId, how, matchKey: row.matchKey})
 
-const open = (sent: Sent, {row, target}: Op, kind: number, doneSeconds: number | null = null) => {
+const open = (sent: Sent, {row, target}: Op, kind: number, more: {doneSeconds?: number | null; ended?: boolean} = {}) => {
   row.open = true
   sent.settled.opened.push({
     ...nameOf(sent, row),
@@ -138,7 +142,7 @@ const open = (sent: Sent, {row, target}: Op, kind: number, doneSeconds: number |
     witness: row.witness,
     digest: kind === KINDS.create ? sentDigestOf(sent.track, row) : null,
     attempt: row.attempt,
-    doneSeconds,
+    ...more,
   })
 }
 

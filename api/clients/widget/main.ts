@@ -4,4 +4,7 @@ import {html} from './html.ts'
 import {applyTheme} from './state/theme.ts'
 
 applyTheme()
-render(html`<${App} />`, document.getElementById('app')!)
+const app = document.getElementById('app')!
+// What stands there until the scripts are here would stay.
+app.replaceChildren()
+render(html`<${App} />`, app)

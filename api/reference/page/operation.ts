@@ -1,8 +1,9 @@
 import type {codes} from '../../../shared/errors.ts'
+import {inText} from '../../html.ts'
 import {meanings} from '../codes.ts'
 import {curlOf} from './curl.ts'
 import {kindOf, type Schema, treeOf} from './schema.ts'
-import {inLine, inText, markdown} from './text.ts'
+import {inLine, markdown} from './text.ts'
 
 type Media = {schema?: Schema; example?: unknown}
 export type Parameter = {in: string; name: string; required?: boolean; description?: string; schema?: Schema; example?: unknown}

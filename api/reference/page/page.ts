@@ -1,11 +1,12 @@
 import {randomBytes} from 'node:crypto'
 import {readFileSync} from 'node:fs'
 import {Refusal} from '../../../shared/errors.ts'
+import {inText} from '../../html.ts'
 import {type Reply, reply} from '../../reply.ts'
 import type {Document} from '../document.ts'
 import {type Operation, type Placed, type Response, showOperation} from './operation.ts'
 import {namesIn, type Schema, treeOf} from './schema.ts'
-import {inText, markdown} from './text.ts'
+import {markdown} from './text.ts'
 
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), 'utf8')
 const [style, script] = [read('style.css'), read('script.js')]

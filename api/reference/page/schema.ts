@@ -1,4 +1,5 @@
-import {inLine, inText} from './text.ts'
+import {inText} from '../../html.ts'
+import {inLine} from './text.ts'
 
 /** As much of a JSON Schema as the document has. */
 export type Schema = {

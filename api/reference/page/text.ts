@@ -1,7 +1,5 @@
 import {inText} from '../../html.ts'
 
-export {inText}
-
 /** As much Markdown as descriptions have: paragraphs, lists with `-`, and code between back-ticks. */
 export const markdown = (text: string): string =>
   text

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {builtinScripts} from '../../../shared/expressions/builtin.ts'
 import {prepareProgram} from '../../../shared/expressions/program.ts'
 import {openRuntime} from '../../../shared/expressions/runtime.ts'
 
@@ -6,7 +7,7 @@ const head = {first: 0, width: 1, numbers: [0], clock: 0, seed: '', alone: false
 const ready = (source: string) => prepareProgram({expressions: {a: source}}, null).program
 
 test('thousands of crossings and programs leave nothing in the runtime’s memory', async t => {
-  const runtime = await openRuntime({began: () => {}, isOver: () => false})
+  const runtime = await openRuntime({began: () => {}, isOver: () => false, scripts: builtinScripts()})
   const rows = JSON.stringify(['x'.repeat(100_000)])
   runtime.define(ready('row.a.length'))
   for (let crossing = 0; crossing < 2000; crossing++) t.is(runtime.run(rows, head), '[1,[100000],[]]')
@@ -17,7 +18,7 @@ test('thousands of crossings and programs leave nothing in the runtime’s memor
 })
 
 test('an expression that the parser lets pass and QuickJS does not compile is named, and the others run', async t => {
-  const runtime = await openRuntime({began: () => {}, isOver: () => false})
+  const runtime = await openRuntime({began: () => {}, isOver: () => false, scripts: builtinScripts()})
   const {program} = prepareProgram({expressions: {a: '1 + 1', b: '2', c: 'row.a'}}, null)
   program.expressions[1]!.source = '\n  1 +'
   t.like(runtime.define(program), [{index: 1, line: 2}])

@@ -59,6 +59,17 @@ test('no pattern takes longer than its cell is long', async t => {
   t.true(performance.now() - began < 5_000)
   const error = await t.throwsAsync(one('a'.repeat(65_537), {step: 'replace', find: 'a', with: '', regex: true}), {instanceOf: Refusal})
   t.is(error?.code, 'UNREADABLE')
+  // A long pattern searches shorter cells: together they are what a search takes.
+  const long = (length: number) => one('ab'.repeat(length / 2), {step: 'replace', find: '[ab]{0,900}[cd]', with: '', regex: true})
+  t.is((await long(1_000)).length, 1_000)
+  t.like(await t.throwsAsync(long(10_000), {instanceOf: Refusal}), {code: 'UNREADABLE', extra: {row: 1}})
+})
+
+test('a pattern is as long as its repetitions written out, and marks of its own count nothing', t => {
+  const takes = (find: string) => Cleaning.safeParse([{step: 'replace', find, with: '', regex: true}]).success
+  for (const find of ['a{1000}', '(?:a|b){500}', '(?i:x{10}){100}', String.raw`\{5000}[{900}(]{9}a{2,}`, 'x{0}y{0,3}', '((a{10}){10}){10}'])
+    t.true(takes(find), find)
+  for (const find of ['a{1000}b', '(?:ab){501}', '((a{10}){10}){10}b', '(?P<n>a{9}b){101}']) t.false(takes(find), find)
 })
 
 test('steps that cannot be are refused when they are given', t => {
@@ -66,6 +77,9 @@ test('steps that cannot be are refused when they are given', t => {
     {step: 'replace', find: '(', with: '', regex: true},
     {step: 'replace', find: '(?=x)', with: '', regex: true},
     {step: 'replace', find: '(a)', with: '$2', regex: true},
+    ...['[ab]{0,900}'.repeat(2), '(?:(?:a{10}){10}b){10}', String.raw`(\d{500}|\pL{501})`, '(?P<x>[()]{9}){112}'].map(find => ({
+      ...{step: 'replace', find, with: '', regex: true},
+    })),
     {step: 'replace', find: '', with: 'x'},
     {step: 'split', column: 'a', separator: ' ', into: ['one']},
     {step: 'strikeRows', rows: [{from: 5, to: 4}]},

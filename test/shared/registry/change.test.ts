@@ -60,7 +60,7 @@ test('what an AI proposed is still the person’s change', async t => {
 
 test('a change by a token names the token and no person, also after it was revoked', async t => {
   const place = await house.makeOrg()
-  const {id} = await newToken(place)
+  const {id} = (await newToken(place))!
   await record({...place, via: 'token', token: id}, timezone)
   await house.db.query(sql.unsafe`update api_tokens set revoked_at = lading_now() where id = ${id}`)
   t.like((await list(place.org))[0], {via: 'token', userId: null, userName: null, userEmail: null, tokenId: id, tokenName: 'ci'})

@@ -5,10 +5,11 @@ import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
-import {type Field, type Module, nameOfModule, newFlowId} from './flows.ts'
+import {type Field, type Module, nameOfModule} from './fields.ts'
+import {newFlowId} from './flows.ts'
 import type {Flow, Imported} from './import.ts'
 import type {FieldsOf} from './module-data.ts'
-import {usualMappings} from './proposing.ts'
+import {usualMappings} from './proposal.ts'
 
 type Props = {found: Imported; flows: Flow[]; modules: Module[]; allFields: FieldsOf; add: (flow: Flow) => void; onCancel?: () => void}
 

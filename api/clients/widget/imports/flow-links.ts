@@ -1,6 +1,7 @@
 import {html} from '../html.ts'
 import {Select} from '../ui/field.ts'
-import {type Field, type Issue, issuesAt, sayIssue} from './flows.ts'
+import type {Field} from './fields.ts'
+import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Flow, RowKey, Source} from './import.ts'
 
 type Props = {flow: Flow; flows: Flow[]; sources: Source[]; fields: Field[]; issues: Issue[]; change: (flow: Flow) => void}

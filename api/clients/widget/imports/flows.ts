@@ -1,45 +1,5 @@
+import {type Field, isFillable} from './fields.ts'
 import type {Flow, Mapping, Source} from './import.ts'
-
-/** A module as the list of modules has it, and a field with what the org says of it. */
-export type Module = {
-  connectorId: string
-  apiName: string
-  label: string | null
-  singular: string | null
-  crmSingular: string | null
-  kind: 'default' | 'custom' | 'subform' | null
-  creatable: boolean
-  enabled: boolean
-  removed: boolean
-}
-export type Option = {display: string; actual: string}
-export type Field = {
-  apiName: string
-  label: string
-  type: string
-  length: number | null
-  required: boolean
-  unique: {caseSensitive: boolean} | null
-  creatable: boolean
-  readOnly: boolean
-  picklist: Option[]
-  lookup: {module: string} | null
-  subform: {module: string} | null
-  annotation: {description?: string; excluded?: boolean; defaultMapping?: Partial<Mapping>} | null
-}
-
-const computed = ['formula', 'rollup_summary', 'autonumber']
-const unsupported = ['subform', 'multiselectlookup', 'multiuserlookup', 'fileupload', 'imageupload', 'profileimage']
-const userTypes = ['ownerlookup', 'userlookup']
-
-/** Whether a mapping may write it at all. */
-export const isFillable = ({creatable, readOnly, type}: Field): boolean =>
-  creatable && !readOnly && !computed.includes(type) && !unsupported.includes(type)
-export const isUserLink = ({type}: Field): boolean => userTypes.includes(type)
-export const isLink = (field: Field): boolean => field.type === 'lookup' || isUserLink(field)
-export const isPicklist = ({type}: Field): boolean => type === 'picklist' || type === 'multiselectpicklist'
-
-export const nameOfModule = ({label, apiName}: Pick<Module, 'label' | 'apiName'>): string => label ?? apiName
 
 /** An id no other flow has, from the module's name. */
 export const newFlowId = (flows: readonly Flow[], module: string): string => {

@@ -7,9 +7,10 @@ import {Button} from '../ui/button.ts'
 import {Select} from '../ui/field.ts'
 import {percent, plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
-import {type Field, isFillable, unusedColumns} from './flows.ts'
+import {type Field, isFillable} from './fields.ts'
+import {unusedColumns} from './flows.ts'
 import type {Flow, Imported, Source} from './import.ts'
-import {acceptAll, choicesFor, type Proposal, type Proposals as Proposed, sayModel, sayWhy, sureProposals, takeColumn} from './proposing.ts'
+import {acceptAll, choicesFor, type Proposal, type Proposals as Proposed, sayModel, sayWhy, sureProposals, takeColumn} from './proposal.ts'
 import type {Sample} from './sample.ts'
 
 type Props = {

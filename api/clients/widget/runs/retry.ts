@@ -8,8 +8,8 @@ import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {plural} from '../ui/format.ts'
 import {runsOf} from './choose.ts'
-import {StartProblem} from './room.ts'
 import {laterOf, type Run} from './run.ts'
+import {StartProblem} from './start-problem.ts'
 import {leftOf, sumCounts} from './tally.ts'
 
 type RetryProps = {importId: string; run: Run; known: Known; onStarted: (run: string) => void}

@@ -8,8 +8,8 @@ import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {TextField} from '../ui/field.ts'
 import {plural} from '../ui/format.ts'
-import {StartProblem} from './room.ts'
 import {type Draft, draftOf, noDraft, rowsIn} from './start.ts'
+import {StartProblem} from './start-problem.ts'
 
 type Sized = {rows: number; struck: number}
 type FormProps = {

@@ -1,4 +1,5 @@
-import {dropMapping, type Field, putMapping} from './flows.ts'
+import type {Field} from './fields.ts'
+import {dropMapping, putMapping} from './flows.ts'
 import type {Flow, Mapping} from './import.ts'
 
 /** What the server proposes for a column. `confidence` is from 0 to 1. */

@@ -1,0 +1,26 @@
+import type {ChildProcess} from 'node:child_process'
+import {createInterface} from 'node:readline'
+import type {Deployment} from '../deployment.ts'
+import {endWorker, startWorker} from '../worker-spawn.ts'
+import type {Stage} from './scenario.ts'
+
+/** A worker process at work that nothing here kills: one that ends all the same has died of the fault. */
+export const standWorker = async ({config}: Deployment, stage: Stage, environment: Record<string, string> = {}): Promise<ChildProcess> => {
+  const worker = startWorker(config, {LOG_LEVEL: 'info', CRM_SLOTS: String(config.CRM_SLOTS), ...environment}, ['imports', 'archive'])
+  const working = Promise.withResolvers<void>()
+  createInterface(worker.stdout!).on('line', line => {
+    stage.logged(line)
+    if (line.includes('"working"')) working.resolve()
+  })
+  const died = (code: number | null, signal: string | null) => {
+    stage.expect(false, `a worker died: ${code ?? signal}`)
+    working.reject(new Error('A worker died as it started'))
+  }
+  worker.once('exit', died)
+  stage.begun(async () => {
+    worker.off('exit', died)
+    await endWorker(worker)
+  })
+  await working.promise
+  return worker
+}

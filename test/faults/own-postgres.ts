@@ -1,0 +1,68 @@
+import {mkdtempSync, readFileSync, rmSync} from 'node:fs'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
+import {setTimeout as sleep} from 'node:timers/promises'
+import {createDatabase} from '../database.ts'
+import {type Cluster, startPostgres} from '../stack/postgres.ts'
+import {openProxy, type Proxy as Wire} from '../tcp-proxy.ts'
+import type {Stage} from './scenario.ts'
+
+/** A Postgres of a scenario's own, as in earnest (it syncs), behind a wire that leads to it wherever it starts again. */
+export type OwnPostgres = {
+  wire: Wire
+  /** Its database, through the wire. */
+  url: string
+  /** The same without it. */
+  direct(): string
+  /** SIGINT ends its connections and stops it cleanly; SIGQUIT stops it as a loss of power would. Then it is started again. */
+  restart(how: 'SIGINT' | 'SIGQUIT'): Promise<void>
+  /** Where it has ended by itself it is started again, as whoever keeps it would. */
+  start(): Promise<void>
+}
+
+export const openOwnPostgres = async (
+  stage: Stage,
+  {directory = makeDirectory(stage), flags = []}: {directory?: string; flags?: string[]} = {},
+): Promise<OwnPostgres> => {
+  const start = () => startPostgres({directory, keep: true, flags})
+  let cluster = await start()
+  stage.begun(() => cluster.stop())
+  const database = await createDatabase(`faults ${stage.asked.seed}`, cluster.url)
+  const wire = await openProxy(database.url)
+  stage.begun(wire.close)
+  const again = async () => {
+    await cluster.ended
+    await cluster.stop()
+    cluster = await start()
+    wire.aim(cluster.url)
+  }
+  return {
+    wire,
+    url: wire.url,
+    direct: () => {
+      const url = new URL(database.url)
+      url.port = String(cluster.port)
+      return url.href
+    },
+    async restart(how) {
+      end(cluster, how)
+      await again()
+    },
+    async start() {
+      const {ended} = cluster
+      const isOver = await Promise.race([ended.then(() => true), sleep(500, false)])
+      if (isOver) await again()
+    },
+  }
+}
+
+const end = ({directory}: Cluster, how: NodeJS.Signals) => {
+  const [pid] = readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')
+  process.kill(Number(pid), how)
+}
+
+const makeDirectory = (stage: Stage) => {
+  const directory = mkdtempSync(join(tmpdir(), 'lading-faults-'))
+  stage.begun(async () => rmSync(directory, {recursive: true, force: true}))
+  return directory
+}

@@ -1,0 +1,63 @@
+import {setTimeout as sleep} from 'node:timers/promises'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import type {Deployment} from '../deployment.ts'
+import type {Org} from '../importing.ts'
+import {until} from '../until.ts'
+import type {Stage} from './scenario.ts'
+
+type Answer = {status: number; ms: number; id: string | null}
+
+/** Somebody who writes all the time, and remembers each answer. */
+export type Probe = {
+  answers: Answer[]
+  /** Until a write that is begun from now on is acknowledged; how long that took, in ms. */
+  recovers(): Promise<number>
+  /** Ends, and tells the stage: nothing but 201 and 503, none of them late, and no acknowledged write that is not there. */
+  end(here: Deployment, stage: Stage, limits: {longestMs: number}): Promise<void>
+}
+
+export const openProbe = ({call, org, connector}: Org, {everyMs = 50} = {}): Probe => {
+  const answers: Answer[] = []
+  const under = new Set<Promise<void>>()
+  let over = false
+  const ask = async () => {
+    const began = performance.now()
+    const made = await call('POST', `/orgs/${org}/imports`, {name: 'Probe', connectorId: connector}).catch(() => null)
+    answers.push({status: made?.status ?? 0, ms: performance.now() - began, id: made?.status === 201 ? made.body.import.id : null})
+  }
+  const going = (async () => {
+    while (!over) {
+      const one: Promise<void> = ask().finally(() => under.delete(one))
+      under.add(one)
+      // Many at once wait for an answer, as when many people do.
+      while (under.size >= 40) await Promise.race(under)
+      await sleep(everyMs)
+    }
+  })()
+  return {
+    answers,
+    async recovers() {
+      const began = performance.now()
+      const since = answers.length
+      await until(() => answers.slice(since).some(({status}) => status === 201), Boolean)
+      return performance.now() - began
+    },
+    async end(here, stage, {longestMs}) {
+      over = true
+      await going
+      await Promise.all(under)
+      const refused = answers.filter(({status}) => status === 503)
+      const others = answers.filter(({status}) => status !== 201 && status !== 503)
+      const kept = answers.flatMap(({id}) => id ?? [])
+      stage.figure('writes acknowledged', kept.length, {least: 10})
+      stage.figure('answered 503', refused.length)
+      stage.figure('longest answer, ms', Math.round(Math.max(...answers.map(({ms}) => ms))), {most: longestMs})
+      stage.expect(others.length === 0, `a write was answered ${[...new Set(others.map(({status}) => status))]}`)
+      stage.figure('acknowledged writes lost', kept.length - (await countImports(here, kept)), {most: 0})
+    },
+  }
+}
+
+const countImports = ({db}: Deployment, ids: string[]) =>
+  db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from imports where id = any(${sql.array(ids, 'text')})`)

@@ -1,0 +1,173 @@
+import {randomBytes} from 'node:crypto'
+import type {Answered} from '../client.ts'
+import {ok} from '../importing.ts'
+import {startS3} from '../simulators/s3.ts'
+import {openStallingProxy} from '../stalling-proxy.ts'
+import {openProxy} from '../tcp-proxy.ts'
+import {until} from '../until.ts'
+import {MiB, openUpload, rowsOf} from '../uploading.ts'
+import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
+import {layCase} from './cases.ts'
+import {fillDisk} from './full-disk.ts'
+import type {Scenario, Stage} from './scenario.ts'
+
+const account = {bucket: 'lading', accessKeyId: 'AKIALADING', secretAccessKey: randomBytes(8).toString('hex'), region: 'us-east-1'}
+const rows = 600
+
+/** A bucket behind wires that are cut and stall, and then a folder on a disk that is full. */
+export const storageFails: Scenario = {
+  row: 'R9',
+  fault: 'the storage refuses, resets in mid-upload, is slow, answers 503, and has no room left',
+  goal: 'an upload fails with a code and leaves no half object; a run waits for its file, keeps its records in Postgres, and is moved later',
+  async play(stage) {
+    await breakBucket(stage)
+    await fillDisk(stage)
+  },
+}
+
+/** `bucket`: what it holds. `wire`: cut, it refuses; `slow` stalls what passes through it. */
+type Site = {stage: Stage; ground: Ground; path: string; bucket: Awaited<ReturnType<typeof startS3>>} & Wires
+type Wires = {wire: Awaited<ReturnType<typeof openProxy>>; slow: Awaited<ReturnType<typeof openStallingProxy>>}
+
+const breakBucket = async (stage: Stage) => {
+  const bucket = await startS3(account)
+  stage.begun(bucket.stop)
+  const wire = await openProxy(bucket.url)
+  stage.begun(wire.close)
+  const slow = await openStallingProxy(wire.url)
+  stage.begun(slow.close)
+  const place = {S3_BUCKET: account.bucket, S3_ENDPOINT: slow.url}
+  const keys = {S3_ACCESS_KEY_ID: account.accessKeyId, S3_SECRET_ACCESS_KEY: account.secretAccessKey}
+  const workers = ['discovery', 'imports', 'archive']
+  const ground = await openGround(await stage.open({workers, environment: {...environment, ...place, ...keys}}))
+  const {call, org, connector} = ground.org
+  const made = await ok(call('POST', `/orgs/${org}/imports`, {name: 'Uploads', connectorId: connector}), 201)
+  const site = {stage, ground, path: `/orgs/${org}/imports/${made.import.id}`, bucket, wire, slow}
+  await breakUploads(site)
+  await breakRun(site)
+}
+
+const large = rowsOf(12 * MiB)
+
+const breakUploads = async (site: Site) => {
+  const {stage, ground, path, bucket, wire, slow} = site
+  const upload = (body: Buffer) => ground.org.call('POST', `${path}/sources?name=large.csv`, body, {'content-type': 'text/csv'})
+  const breaks: Record<string, () => Promise<Answered>> = {
+    async refused() {
+      wire.cut()
+      return upload(large)
+    },
+    async 'reset in mid-upload'() {
+      slow.stallAfter(4 * MiB)
+      const [from, sending] = [slow.passed(), upload(large)]
+      await until(slow.passed, passed => passed - from >= 4 * MiB)
+      wire.cut()
+      return sending
+    },
+    async '503'() {
+      bucket.faults.push({method: 'PUT', times: 50, action: {status: 503}}, {method: 'POST', times: 50, action: {status: 503}})
+      return upload(large)
+    },
+  }
+  for (const [what, broken] of Object.entries(breaks)) {
+    expectTold(stage, await broken(), `an upload that was ${what}`)
+    stage.did(`uploads ${what}`)
+    slow.letGo()
+    wire.mend()
+    bucket.faults.length = 0
+    await expectWhole(site, `after an upload that was ${what}`)
+    stage.expect((await upload(large)).status === 201, `sent again after it was ${what}, a file is not taken`)
+  }
+  slow.stallAfter(MiB)
+  const [from, sending] = [slow.passed(), upload(large)]
+  await until(slow.passed, passed => passed - from >= MiB)
+  await new Promise(resolve => setTimeout(resolve, 2_000))
+  slow.letGo()
+  stage.expect((await sending).status === 201, 'a storage that stalls for two seconds does not get the file')
+  stage.did('uploads stalled')
+  await breakPart(site)
+  await expectWhole(site, 'after all uploads')
+}
+
+/** A file in parts: the one that the storage did not take is sent again, and the file goes on there. */
+const breakPart = async ({stage, ground, path, wire}: Site) => {
+  const sent = await openUpload(ground.org.call, path, {bytes: rowsOf(3 * MiB)})
+  await ok(sent.send(0), 200)
+  wire.cut()
+  expectTold(stage, await sent.send(MiB), 'a part that was refused')
+  stage.did('parts refused')
+  wire.mend()
+  stage.expect((await sent.read()).offset === MiB, 'a part the storage refused moved the offset')
+  await sent.sendRest()
+  stage.expect((await sent.finish()).status === 201, 'a file one part of which was refused cannot be finished')
+}
+
+const expectTold = (stage: Stage, {status, body, headers}: Answered, what: string) => {
+  const isTold = status === 503 && body.code === 'UNAVAILABLE' && headers.get('retry-after') !== null
+  stage.expect(isTold, `${what} was answered ${status} ${body.code}, to come again after ${headers.get('retry-after')}`)
+}
+
+/** Every object is one that a row names, or that is written down to be removed, and every file that a row names is there, to its last byte. */
+const expectWhole = async ({stage, ground, bucket}: Site, when: string) => {
+  const {rows} = await ground.here.hot.query(
+    'select file_key as key, bytes from sources union select key, bytes from upload_parts union select key, null from segments union select key, null from loose_objects',
+  )
+  const named = new Map(rows.map(({key, bytes}) => [key, bytes]))
+  const half = [...bucket.objects.keys()].filter(key => !named.has(key))
+  stage.expect(half.length === 0, `${when} storage has ${half.length} objects that nothing names`)
+  const short = [...named].filter(([key, bytes]) => bytes !== null && bucket.objects.get(key)?.length !== Number(bytes))
+  stage.expect(short.length === 0, `${when} ${short.length} files that rows name are not whole in storage`)
+}
+
+/** The storage is away as the run begins, and again as it ends. */
+const breakRun = async (site: Site) => {
+  const {stage, ground, wire} = site
+  const {call} = ground.org
+  const prepared = await prepareCase(ground, layCase(5, stage.dice, rows))
+  wire.cut()
+  const pauses = new Set<string>()
+  const carried = await carryCase(ground, prepared, async ({path, over}) => {
+    const read = async () => (await ok(call('GET', path), 200)).run
+    await until(read, ({pause, state}) => state === 'ended' || (pause !== null && Boolean(pauses.add(pause.code))))
+    wire.mend()
+    await until(read, ({state, rowsWritten}) => state === 'ended' || rowsWritten > 0, 60)
+    if (!over.aborted) wire.cut()
+    stage.did('runs without their file')
+  })
+  stage.expect([...pauses].join() === 'UNAVAILABLE', `a run whose file is away lay down for ${[...pauses]}`)
+  stage.expect(carried.run.stop === null, `a run whose file was away for a while was stopped: ${carried.run.stop?.stopped}`)
+  const path = `${prepared.path}/runs/${carried.run.id}`
+  await expectKept(site, path, carried.run.id)
+  wire.mend()
+  await moveRecords(ground, carried.run.id)
+  stage.judged(await carried.judge())
+  wire.cut()
+  const {status, body, headers} = await call('GET', `${path}/records`)
+  stage.expect(
+    status === 503 && body.code === 'RECORDS_MOVING' && headers.get('retry-after') === '60',
+    `records in a storage that is away: ${status} ${body.code}`,
+  )
+  wire.mend()
+  await ok(call('GET', `${path}/records`), 200)
+  await expectWhole(site, 'after a run')
+}
+
+/** Its records are read from Postgres while they cannot be moved, and that is tried again. */
+const expectKept = async ({stage, ground: {here, org}}: Pick<Site, 'stage' | 'ground'>, path: string, id: string) => {
+  const standing = async () =>
+    (await here.hot.query('select archive_tries as tries, records_at as at, archived from runs where id = $1', [id])).rows[0]
+  const {at} = await until(standing, ({tries, archived}) => tries > 0 || archived)
+  stage.expect(at === 'db', 'the records of a run are said to be in a storage that is away')
+  const {status} = await org.call('GET', `${path}/records`)
+  stage.expect(status === 200, `records that could not be moved are answered ${status}`)
+  stage.did('moves of records that failed')
+}
+
+/** Its time to be tried again has come. */
+export const moveRecords = async ({here}: Ground, id: string) => {
+  const look = async () => {
+    await here.hot.query('update runs set archive_after = null where id = $1 and not archived', [id])
+    return (await here.hot.query('select archived from runs where id = $1', [id])).rows[0].archived as boolean
+  }
+  await until(look, Boolean)
+}

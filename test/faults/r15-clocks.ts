@@ -1,0 +1,113 @@
+import {createInterface} from 'node:readline'
+import {z} from 'zod'
+import {sql} from '../../sql/database.ts'
+import {startApiProcess} from '../api-process.ts'
+import {openCalls} from '../client.ts'
+import {openOrg} from '../importing.ts'
+import type {Here} from '../taking.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker} from '../worker-spawn.ts'
+import {carryCase, environment, type Ground, prepareCase} from './carried.ts'
+import {layCase} from './cases.ts'
+import {playExpiries} from './expiries.ts'
+import {hasOwnClocks, type OwnClock, openOwnClock} from './own-clock.ts'
+import type {Scenario, Stage} from './scenario.ts'
+import {playWhys, renewAccess} from './whys.ts'
+
+const rows = 1_200
+/** A machine that is busy must not take a lease from a living owner. */
+const leaseSeconds = 4
+
+type Site = {at: string; ground: Ground; here: Here; api: OwnClock; first: OwnClock; second: OwnClock}
+
+/**
+ * One Postgres with the true time; an API, two workers and the CRM each with a clock of its own. Where processes cannot be given one, that is
+ * said, and Postgres is two hours ahead of them all or behind instead.
+ */
+export const clocks: Scenario = {
+  row: 'R15',
+  fault: 'the clocks of the API, of workers and of the CRM are two hours ahead or behind, and jump in the middle of a run',
+  goal: 'leases, takes, sessions, tokens, uploads and schedules go by one clock, that of Postgres',
+  async play(stage) {
+    if (!hasOwnClocks) stage.figure('without faketime', 1)
+    const site = await openSite(stage)
+    for (const hours of [2, -2]) {
+      await setClocks(site, hours)
+      stage.did('clocks moved', 4)
+      await assertOff(stage, site, hours)
+      await playJump(stage, site, hours)
+      await renewAccess(site.here)
+      await playWhys(stage, site.here, `${hours} h off the machine's`)
+      await playExpiries(stage, site.here, {at: site.at, aheadHours: hasOwnClocks ? 0 : -hours})
+    }
+  },
+}
+
+const openSite = async (stage: Stage): Promise<Site> => {
+  const world = await stage.open({workers: ['discovery'], environment: {...environment, CRM_TIMEOUT_SECONDS: '2'}})
+  const org = await openOrg(world)
+  const [api, first, second] = await Promise.all([openOwnClock(stage.begun), openOwnClock(stage.begun), openOwnClock(stage.begun)])
+  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL} = world.config
+  const settings = {DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!, CRM_TIMEOUT_SECONDS: '2'}
+  const limits = {RATE_PER_ADDRESS: '0', RATE_PER_BEARER: '0', LEASE_SECONDS: String(leaseSeconds)}
+  const served = await startApiProcess({NODE_ENV: 'test', ...settings, ...limits, ...api.environment})
+  stage.begun(async () => {
+    served.signal('SIGKILL')
+    await served.exit
+  })
+  await Promise.all([startOwn(stage, world, first, ['imports', 'writes']), startOwn(stage, world, second, ['imports', 'clock'])])
+  const skewed = {...org, call: openCalls(served.url)(org.session)}
+  return {at: served.url, ground: {here: world, org: skewed, pass: async () => {}}, here: {world, org: skewed}, api, first, second}
+}
+
+const startOwn = async (stage: Stage, {config}: Here['world'], clock: OwnClock, names: string[]) => {
+  const worker = startWorker(config, {LOG_LEVEL: 'info', LEASE_SECONDS: String(leaseSeconds), CRM_SLOTS: '1', ...clock.environment}, names)
+  stage.begun(() => endWorker(worker))
+  const isWorking = Promise.withResolvers<void>()
+  createInterface(worker.stdout!).on('line', line => {
+    stage.logged(line)
+    if (line.includes('"working"')) isWorking.resolve()
+  })
+  await isWorking.promise
+}
+
+/** The API and the second worker one way, the first worker the other, the CRM as the API at first and then as the machine. */
+const setClocks = async ({api, first, second, here: {world}}: Site, hours: number) => {
+  world.crm.clock.set(Date.now() + Math.max(0, hours) * 3_600_000)
+  if (!hasOwnClocks) return void (await world.ahead(`${-hours} hours`))
+  await Promise.all([api.set(hours), first.set(-hours), second.set(hours)])
+}
+
+/** That the clock has been moved is seen from outside: the API dates its answers. */
+const assertOff = async (stage: Stage, {here}: Site, hours: number) => {
+  const off = async () => {
+    const {headers} = await here.org.call('GET', '/auth/me')
+    return Math.round((Date.parse(headers.get('date')!) - Date.now()) / 3_600_000)
+  }
+  if (hasOwnClocks) stage.figure('hours off', Math.abs(await until(off, seen => seen === hours)), {least: 2})
+}
+
+/** A run longer than two leases, whose first create is lost, and in whose midst both workers' clocks turn round. */
+const playJump = async (stage: Stage, {ground, here: {world}, first, second}: Site, hours: number) => {
+  const laid = layCase(0, stage.dice, rows)
+  const prepared = await prepareCase(ground, {...laid, start: {}})
+  world.crm.setSwitches({latencyMs: 400})
+  world.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, times: 1, action: 'dropAfter'})
+  const carried = await carryCase(ground, prepared, async ({run}) => {
+    await until(
+      () => world.crm.count('example', 'Accounts'),
+      count => count > rows / 3,
+      60,
+    )
+    if (hasOwnClocks) await Promise.all([first.set(hours), second.set(-hours)])
+    stage.did('clocks moved', hasOwnClocks ? 2 : 0)
+    return run
+  })
+  world.crm.setSwitches({latencyMs: 0})
+  stage.judged(await carried.judge())
+  const {fence, earlier} = await world.db.one(sql.type(z.object({fence: z.number(), earlier: z.number()}))`
+    select fence, (select count(*) from run_log where run_no = h.run_no and message like '%before this import began%') as earlier
+    from run_heads h join runs using (run_no) where id = ${carried.run.id}`)
+  stage.expect(fence === 1, `the run of a living owner was taken ${fence - 1} times`)
+  stage.expect(earlier === 0, `${earlier} lost creates were taken for older records`)
+}

@@ -1,0 +1,103 @@
+import {type Deployment, type FileOf, startDeployment} from '../bench/deployment.ts'
+import {peakMemoryMbOf} from '../bench/process-use.ts'
+import {fileOf, withExpressions} from '../bench/rows.ts'
+import {until} from '../until.ts'
+import {writeWorkbook} from '../workbook.ts'
+import type {Scenario, Stage} from './scenario.ts'
+
+const few = 100_000
+/** A million takes a quiet machine most of a minute and a busy one several: `npm run bench` runs it. */
+const many = 300_000
+/** Of a process that carries imports, its sandbox included; and of the API that takes their files. */
+const mostMib = 256
+const MiB = 1024 ** 2
+
+const named = {module: 'Accounts', fields: ['Account_Name', 'Account_Number'].map(field => ({field, mode: 'column', source: field}))}
+
+/** Files of odd shapes, each of which makes as many records as it has rows. */
+const odd: Record<string, () => Promise<FileOf>> = {
+  'rows of 16,384 columns': async () => ({flow: named, csv: wideFile(300, 16_384)}),
+  'cells of 1 MiB': async () => ({flow: named, csv: tallFile(40)}),
+  'a workbook of 120,000 shared strings': async () => ({flow: named, csv: await workbookOf(40_000), type: workbookType}),
+}
+
+/** The processes of the Procfile, with the flags it gives them, and a CRM that does nothing. What each has ever held is VmHWM of proc(5). */
+export const memory: Scenario = {
+  row: 'R16',
+  fault: 'files of many rows, of rows of 16,384 columns, of cells of a megabyte, of a workbook with many shared strings',
+  goal: 'no process holds more than 256 MiB, and not more for more rows',
+  async play(stage) {
+    await overMany(stage, await open(stage))
+    await overOdd(stage, await open(stage))
+  },
+}
+
+const open = async (stage: Stage) => {
+  const deployment = await startDeployment('faults_r16', {crm: ['test/bench/idle-crm.ts']})
+  stage.begun(deployment.stop)
+  return deployment
+}
+
+/** Both peaks are of one run: as it passes the fewer, and after all. */
+const overMany = async (stage: Stage, deployment: Deployment) => {
+  const running = peakAfter(stage, deployment, {csv: fileOf(many, 'm '), flow: withExpressions})
+  const [large, small] = await Promise.all([running, peakAt(deployment, few)])
+  stage.figure(`MiB of imports after ${few} rows`, small, {most: mostMib})
+  stage.figure(`MiB of imports after ${many} rows`, large, {most: mostMib})
+  stage.figure('the one over the other', large / small, {most: 1.25})
+  stage.figure('MiB of the API after these', peakOf(deployment, 'web'))
+  await deployment.stop()
+}
+
+const peakAt = async (deployment: Deployment, rows: number): Promise<number> => {
+  await until(
+    () => deployment.query<{counted: number}>('select coalesce(max(counted), 0)::int as counted from run_heads'),
+    ([head]) => head!.counted >= rows,
+    120,
+  )
+  return peakOf(deployment, 'imports')
+}
+
+const overOdd = async (stage: Stage, deployment: Deployment) => {
+  for (const [name, file] of Object.entries(odd)) {
+    stage.figure(`MiB of imports after ${name}`, await peakAfter(stage, deployment, await file()), {most: mostMib})
+    stage.figure(`MiB of the API after ${name}`, peakOf(deployment, 'web'))
+  }
+}
+
+/** One process runs the files of a deployment, one after the other: its peak is that of the worst so far. */
+const peakAfter = async (stage: Stage, deployment: Deployment, file: FileOf): Promise<number> => {
+  await deployment.runImport(file)
+  stage.did('files imported')
+  return peakOf(deployment, 'imports')
+}
+
+const peakOf = ({pidOf}: Deployment, name: 'imports' | 'web') => Math.round(peakMemoryMbOf(pidOf(name)))
+
+const csvOf = (header: string[], rows: number, rest: (n: number) => string) =>
+  Buffer.from(
+    `Account_Name,Account_Number,${header.join()}\n${Array.from({length: rows}, (_, n) => `Company ${n},N-${n},${rest(n)}\n`).join('')}`,
+  )
+
+const wideFile = (rows: number, columns: number) => {
+  const header = Array.from({length: columns - 2}, (_, n) => `c${n}`)
+  const cells = header.map((_, n) => n % 10).join()
+  return csvOf(header, rows, () => cells)
+}
+
+const tallFile = (rows: number) => {
+  // A row has no more characters than that, its name and number too.
+  const cell = 'x'.repeat(MiB - 64)
+  return csvOf(['long'], rows, () => cell)
+}
+
+const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
+
+const workbookOf = (rows: number) => {
+  const lines = Array.from({length: rows}, (_, n) => [
+    `Company of the number ${n} in a long name`,
+    `N-${n}`,
+    `A note that only row ${n} has`,
+  ])
+  return writeWorkbook({sheets: [{name: 'Companies', rows: [['Account_Name', 'Account_Number', 'note'], ...lines]}], shared: true})
+}

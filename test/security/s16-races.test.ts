@@ -1,0 +1,18 @@
+import test from 'ava'
+import {openBilling, settleMoney} from '../billing.ts'
+import {openPayer} from '../plan-changing.ts'
+
+/** Beside the fifty accepts, takes and reservations of `api/invitation-races`, `api/takes-races` and `shared/credits/ledger`. */
+test('of fifty changes of a plan at once one is charged for, and the others change nothing', async t => {
+  t.timeout(120_000)
+  const billing = await openBilling(t, {workers: [], webhook: false})
+  const payer = await openPayer(billing, {planKey: 'business'})
+  const answers = await Promise.all(Array.from({length: 50}, () => payer.ask({planKey: 'enterprise'})))
+  const [done, others] = [answers.filter(({status}) => status === 200), answers.filter(({status}) => status !== 200)]
+  t.is(done.length, 1)
+  for (const {status, body, text} of others) t.true(status === 409 && ['CHANGE_IN_PROGRESS', 'NO_CHANGE'].includes(body.code), text)
+  t.is(payer.charged(), 9000 + done[0]!.body.due.amount)
+  t.is((await payer.changes()).length, 1)
+  t.false(await payer.isHeld())
+  await settleMoney(t, billing)
+})

