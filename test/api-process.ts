@@ -1,5 +1,7 @@
 import {type ChildProcess, spawn} from 'node:child_process'
 import {once} from 'node:events'
+import {getCompileCacheDir} from 'node:module'
+import {dirname} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {until} from './until.ts'
 
@@ -16,8 +18,8 @@ export type ApiProcess = {
 
 /** The API as an operator starts it: `node api/server.ts`, with these variables and no others but where this run keeps what it has compiled. */
 export const startApiProcess = async (environment: Record<string, string>): Promise<ApiProcess> => {
-  const {NODE_COMPILE_CACHE} = process.env
-  const env = {PORT: '0', ...(NODE_COMPILE_CACHE && {NODE_COMPILE_CACHE}), ...environment}
+  const compiled = getCompileCacheDir()
+  const env = {PORT: '0', ...(compiled && {NODE_COMPILE_CACHE: dirname(compiled)}), ...environment}
   const child = spawn(process.execPath, ['api/server.ts'], {cwd: root, env, stdio: ['ignore', 'pipe', 'pipe']})
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)

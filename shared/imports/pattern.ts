@@ -65,4 +65,4 @@ const lengthOf = (find: string): number => {
 }
 
 /** How a group begins, a repetition with its highest count, an escape, a class, one character. Marks that stand for none are left out. */
-const parts = /\((?:\?(?:[a-zA-Z-]*:|P?<\w+>))?|\{(?:\d+,)?(\d+)\}|\\(?:[pP]\{\w+\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|[^*+?|^$]/gs
+const parts = /\((?:\?(?:[a-zA-Z-]*:|P?<\w+>))?|\{(?:\d+,)?(\d+)\}|\\(?:[pP]\{\w+\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]?|[^*+?|^$]/gs

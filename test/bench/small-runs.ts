@@ -8,7 +8,7 @@ import {fileOf, plain} from './rows.ts'
 const rounds = 5
 const smallRuns = 200
 const smallRows = 50
-const everyMs = 100
+const everyMs = 80
 const largeRows = 1_000_000
 const latencyMs = 400
 const slots = 10
@@ -20,8 +20,8 @@ const underWayWithinMs = 60_000
 
 /**
  * How long people wait for small imports while a large one is under way in the same org: the 95th percentile of the time from asking for a
- * run of 50 rows to its end, over 200 such runs of which one is asked for every 100 ms, beside a run of 1,000,000 rows ÷ without it. One CRM
- * org, ten slots, 400 ms a call: alone the small ones need four slots on average. Two `imports` processes of eight runs each: the large one
+ * run of 50 rows to its end, over 200 such runs of which one is asked for every 80 ms, beside a run of 1,000,000 rows ÷ without it. One CRM
+ * org, ten slots, 400 ms a call: alone the small ones need half of them. Two `imports` processes of eight runs each: the large one
  * keeps one of the sixteen places, and no small run waits for a place. Five interleaved rounds, the median of their ratios; the large run
  * begins anew in each, and is cancelled when the small ones have ended.
  */

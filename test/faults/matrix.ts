@@ -4,6 +4,7 @@ import {takes} from './r03-takes.ts'
 import {crmGarbage} from './r04-garbage.ts'
 import {postgres} from './r05-postgres.ts'
 import {partitions} from './r06-partitions.ts'
+import {slowness} from './r08-slowness.ts'
 import {storageFails} from './r09-storage.ts'
 import {webhooks} from './r12-webhooks.ts'
 import {leases} from './r13-leases.ts'
@@ -22,6 +23,7 @@ export const MATRIX: readonly Scenario[] = [
   crmGarbage,
   postgres,
   partitions,
+  slowness,
   storageFails,
   webhooks,
   leases,

@@ -11,15 +11,14 @@ import type {Scenario, Stage} from './scenario.ts'
 import {timeTakeovers} from './takeovers.ts'
 import {isAsleep} from './violence.ts'
 
-const rows = 500
+const rows = 700
 /** Of the lease: so long an owner sleeps. */
 const leasesAsleep = 3
 
 /** By the lay of `cases.ts`, where its owners fall asleep, one after the other; one more carries the run on. */
 const plays: {lay: number; points: string[]; loses?: boolean}[] = [
-  {lay: 0, points: ['after_intent:2', 'before_settle:2']},
+  {lay: 0, points: ['after_intent:2', 'after_send:2', 'before_settle:1', 'in_close:1']},
   {lay: 1, points: ['after_search:1', 'after_search:1'], loses: true},
-  {lay: 2, points: ['after_send:2', 'before_settle:1', 'in_close:1']},
 ]
 
 /** Owners that sleep through their lease wake while others carry their run, and nothing they still try may count. */

@@ -6,7 +6,7 @@ import {until} from '../until.ts'
 import {carryCase} from './carried.ts'
 import {layCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
-import {type Build, checkOutOld, thisBuild} from './upgrade-builds.ts'
+import {type Build, checkOutOld, copyBuild} from './upgrade-builds.ts'
 import {everyMs} from './upgrade-locks.ts'
 import {judgeNext, layNext} from './upgrade-next.ts'
 import {type Crew, openSite, type Site, startCrew} from './upgrade-site.ts'
@@ -28,8 +28,8 @@ export const upgrade: Scenario = {
   fault: 'the next build migrates a database in use and serves beside the one before, which leaves, killed, and comes back; three releases',
   goal: 'no answer of 500 or more, nobody waits 200 ms for a migration, p99 at most doubled, each build carries the runs of the other',
   async play(stage) {
-    const now = thisBuild('now')
-    const [old, next] = await Promise.all([checkOutOld(stage.begun), layNext(stage.begun, now)])
+    const [old, now] = await Promise.all([checkOutOld(stage.begun), copyBuild(stage.begun, 'now')])
+    const next = await layNext(stage.begun, now)
     for (const say of judgeNext()) stage.expect(false, say)
     const site = await openSite(stage, old.build ?? now)
     const story = openStory(stage, site)

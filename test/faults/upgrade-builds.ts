@@ -16,8 +16,6 @@ const here = fileURLToPath(new URL('../..', import.meta.url))
 const isLeftOut = (name: string) => name.startsWith('.') || name === 'node_modules'
 const run = promisify(execFile)
 
-export const thisBuild = (name: string): Build => ({name, root: here})
-
 /** As the repository was before its newest migration came; null, with why, where its history does not reach so far. */
 export const checkOutOld = async (begun: Begun): Promise<{build: Build; commit: string} | {build: null; why: string}> => {
   const newest = `sql/migrations/${(await listMigrations()).at(-1)}.sql`
@@ -39,11 +37,11 @@ export const checkOutOld = async (begun: Begun): Promise<{build: Build; commit: 
 const git = async (...args: string[]) =>
   (await run('git', ['--no-optional-locks', ...args], {cwd: here, timeout: 20_000, maxBuffer: 1 << 20})).stdout.trim()
 
-/** A copy of another build with these edits. A text that does not stand in its file exactly once is an error: another build was meant. */
-export const copyBuild = async (begun: Begun, name: string, from: Build, edits: Edit[]): Promise<Build> => {
+/** A copy of this source, as it stands now, or of another build, with these edits. A text that does not stand in its file exactly once is an error: another build was meant. */
+export const copyBuild = async (begun: Begun, name: string, from = here, edits: Edit[] = []): Promise<Build> => {
   const root = await makeFolder(begun)
-  const parts = (await readdir(from.root)).filter(part => !isLeftOut(part))
-  await Promise.all(parts.map(part => cp(join(from.root, part), join(root, part), {recursive: true})))
+  const parts = (await readdir(from)).filter(part => !isLeftOut(part))
+  await Promise.all(parts.map(part => cp(join(from, part), join(root, part), {recursive: true})))
   await symlink(join(here, 'node_modules'), join(root, 'node_modules'))
   for (const edit of edits) await apply(root, edit)
   return {name, root}

@@ -8,7 +8,8 @@ import {freePort} from '../stack/port.ts'
 import {readProcfile} from '../stack/procfile.ts'
 import type {Build} from './upgrade-builds.ts'
 
-const readyWithinMs = 30_000
+const readyWithinMs = 60_000
+const wordsKept = 10
 /** Requests that were on their way when it was taken out of the proxy arrive. */
 const proxyLagMs = 200
 
@@ -21,6 +22,12 @@ export const openFleet = ({environment, logged}: Options) => {
   /** APIs that take requests: one is taken out before it is asked to leave. */
   const open: {url: string; child: ChildProcess}[] = []
   let turn = 0
+  const words = new WeakMap<ChildProcess, string[]>()
+
+  const hear = (child: ChildProcess, line: string) => {
+    words.set(child, [...(words.get(child) ?? []), line].slice(-wordsKept))
+    logged(line)
+  }
 
   const start = async ({root}: Build, line: string, more: Record<string, string> = {}) => {
     const {command} = readProcfile(await readFile(join(root, 'Procfile'), 'utf8')).find(({name}) => name === line)!
@@ -33,7 +40,7 @@ export const openFleet = ({environment, logged}: Options) => {
     })
     all.add(child)
     child.once('exit', () => all.delete(child))
-    for (const stream of [child.stdout, child.stderr]) createInterface({input: stream}).on('line', logged)
+    for (const stream of [child.stdout, child.stderr]) createInterface({input: stream}).on('line', line => hear(child, line))
     return child
   }
 
@@ -46,7 +53,7 @@ export const openFleet = ({environment, logged}: Options) => {
       const lines: string[] = []
       createInterface({input: child.stdout!}).on('line', line => lines.push(line))
       const [code] = await once(child, 'close')
-      if (code !== 0) throw new Error(`The release of the ${build.name} build ended with ${code}`)
+      if (code !== 0) throw new Error(`The release of the ${build.name} build ended with ${code}: ${words.get(child)?.join('\n')}`)
       return lines
     },
     /** On `wanted`, or a port of its own. */
@@ -58,7 +65,8 @@ export const openFleet = ({environment, logged}: Options) => {
         const answer = await fetch(`${url}/health?deep=1`, {signal: AbortSignal.timeout(5_000)}).catch(() => null)
         const told = await answer?.text()
         if (answer?.ok) break
-        if (child.exitCode !== null || Date.now() > end) throw new Error(`The API of the ${build.name} build is not well: ${told}`)
+        if (child.exitCode !== null || Date.now() > end)
+          throw new Error(`The API of the ${build.name} build is not well: ${told ?? 'no answer'}. Last: ${words.get(child)?.join('\n')}`)
       }
       open.push({url, child})
       return url

@@ -60,8 +60,8 @@ const CODE: Edit[] = [
 
 /** `expanding` and the one after it, `contracting`. Both have the code that knows the new column alone. */
 export const layNext = async (begun: Begun, now: Build): Promise<{expanding: Build; contracting: Build}> => {
-  const expanding = await copyBuild(begun, 'next', now, [...CODE, ...filesOf(EXPAND)])
-  return {expanding, contracting: await copyBuild(begun, 'after next', expanding, filesOf(CONTRACT))}
+  const expanding = await copyBuild(begun, 'next', now.root, [...CODE, ...filesOf(EXPAND)])
+  return {expanding, contracting: await copyBuild(begun, 'after next', expanding.root, filesOf(CONTRACT))}
 }
 
 const filesOf = (texts: Record<string, string>): Edit[] =>

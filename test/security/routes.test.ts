@@ -11,6 +11,7 @@ import {goodBodies} from '../fuzz/good-bodies.ts'
 import {withIds} from '../fuzz/requests.ts'
 import {openOrg} from '../importing.ts'
 import {type World, world} from '../world.ts'
+import {texts} from './hostile-json.ts'
 
 /** One org that has one of everything, asked at each route by whoever may. */
 let house: World
@@ -148,103 +149,6 @@ test.serial('an id that is a probe is told from one nobody has by nothing', asyn
 
 const tokens = () => `/orgs/${ids.org}/tokens`
 const post = (text: string | Buffer) => house.as(bearers.owner)('POST', tokens(), text, {'content-type': 'application/json'})
-const deep = (depth: number) => `{"name":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`
-
-/** After JSONTestSuite: what has to be taken, what must not, and what each may decide for itself, which is decided here. */
-const texts: Record<'taken' | 'refused' | 'wrong', (string | Buffer)[]> = {
-  taken: [
-    ...[
-      '{"name":"a"}',
-      ' \t\n\r{"name" : "a"} \n',
-      '{"name":"\\u0061\\ud83d\\ude00\\/\\"\\n"}',
-      '{"name":"\u2028\u007f\ufeff"}',
-      '{"name":"\u00e9\ud83d\udca9"}',
-    ],
-    // The last of two names counts; a byte order mark is none of the text.
-    ...['{"name":1,"name":"b"}', '\ufeff{"name":"a"}', '{"name":"a","constructor":{"prototype":{"polluted":1}}}', deep(60)],
-    ...[
-      '{"name":"a","toString":1,"valueOf":{},"hasOwnProperty":null}',
-      '{"name":"a","":{"":[]},"n":[1e308,-0,1e-400,0.1e1,123456789012345678901234567890]}',
-    ],
-    `{"name":"a"${Array.from({length: 50_000}, (_, at) => `,"k${at}":0`).join('')}}`,
-  ],
-  refused: [
-    ...[
-      '{',
-      '}',
-      '[',
-      '[1,]',
-      '{"name":"a",}',
-      '{"name":"a"}}',
-      '{"name":"a"}{}',
-      "{'name':'a'}",
-      '{name:"a"}',
-      '{"name":"a"} x',
-      '{"name" "a"}',
-      '{"name"::"a"}',
-    ],
-    ...[
-      '{"name":NaN}',
-      '{"name":Infinity}',
-      '{"name":-Infinity}',
-      '{"name":undefined}',
-      '{"name":0x1}',
-      '{"name":01}',
-      '{"name":+1}',
-      '{"name":.5}',
-      '{"name":1.}',
-      '{"name":1e}',
-      '{"name":-}',
-    ],
-    ...[
-      '{"name":"\t"}',
-      '{"name":"\\x61"}',
-      '{"name":"\\u00"}',
-      '{"name":"\\u{61}"}',
-      '{"name":"a}',
-      '"',
-      'tru',
-      'nul',
-      '/* */{"name":"a"}',
-      '{"name":"a"/**/}',
-      '// a',
-      '\u00a0{"name":"a"}',
-      '<a/>',
-    ],
-    ...[
-      '{"name":"\\u0000"}',
-      '{"name":"\\ud800"}',
-      '{"name":"\\udc00\\ud800"}',
-      '{"\\ud800":1}',
-      '{"name":"a","__proto__":{"polluted":1}}',
-      '{"name":"a","a":[{"\\u005f_proto__":1}]}',
-    ],
-    ...[deep(70), deep(100_000), '['.repeat(500_000), '{"a":'.repeat(150_000)],
-    ...[
-      [0xff, 0xfe, 0x7b, 0],
-      [0x7b, 0x22, 0xc0, 0x80, 0x22, 0x3a, 0x31, 0x7d],
-      [0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d],
-      [0xfe, 0xff, 0, 0x7b, 0, 0x7d],
-    ].map(bytes => Buffer.from(bytes)),
-  ],
-  wrong: [
-    'null',
-    'true',
-    '0',
-    '-0',
-    '1e400',
-    '"a"',
-    '[]',
-    '[[]]',
-    '{}',
-    '{"name":null}',
-    '{"name":1e400}',
-    '{"name":[]}',
-    '{"name":{}}',
-    '{"name":{"toString":1}}',
-    '{"NAME":"a"}',
-  ],
-}
 
 test.serial('hostile JSON has the answer that is decided for it, and leaves nothing', async t => {
   const before = Reflect.ownKeys(Object.prototype).length

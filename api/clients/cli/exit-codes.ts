@@ -27,7 +27,7 @@ export const exitCodes: [number, string][] = [
   ],
   [EXIT.stopped, 'The run was stopped before its end: by a person, by the plan, or because the CRM refused to go on'],
   [EXIT.usage, 'The command does not make sense as it stands, or a file it names cannot be read. Nothing was done'],
-  [EXIT.signedOut, 'Nobody is signed in, or the session or token is good no longer'],
+  [EXIT.signedOut, 'Nobody is signed in, or the session or token is good no longer. A run that was watched goes on'],
   [EXIT.unreachable, 'The server cannot be reached, did not answer in time, or says that it cannot serve just now: try again later'],
   [EXIT.refused, 'The server refused, or there is nothing of that name or id; its code is shown'],
   [EXIT.different, 'What is here and what is there differ: config diff, and a config pull or push that would lose changes'],

@@ -17,7 +17,7 @@ export const nouns: Noun[] = [
   {
     name: 'login',
     names: ['login', 'logout', 'whoami'],
-    summary: ['sign in, by browser or with a token', 'forget the session of a server', 'show who is signed in, and where'],
+    summary: ['sign in, by browser or with a token', 'end the session at a server', 'show who is signed in, and where'],
     group: begin,
     load: () => import('./login.ts'),
   },

@@ -1,5 +1,6 @@
+import type {Job} from '../../follow-job.ts'
 import {ApiError, type Json} from '../../http.ts'
-import {type Job, untilDone} from '../state/jobs.ts'
+import {untilDone} from '../state/jobs.ts'
 import {client, inOrg} from '../state/session.ts'
 
 export type Discovery = {

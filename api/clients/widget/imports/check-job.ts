@@ -1,5 +1,6 @@
 import {useEffect, useState} from 'preact/hooks'
-import {type Job, untilDone} from '../state/jobs.ts'
+import type {Job} from '../../follow-job.ts'
+import {untilDone} from '../state/jobs.ts'
 import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'

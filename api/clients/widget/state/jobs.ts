@@ -1,8 +1,6 @@
 import {followJob, type Job} from '../../follow-job.ts'
 import {client, inOrg} from './session.ts'
 
-export type {Job}
-
 const mostMs = 30 * 60_000
 
 /** Follows a job until it is done; one that came to nothing is thrown with its reason. */

@@ -1,0 +1,82 @@
+import {readFileSync} from 'node:fs'
+import {setTimeout as sleep} from 'node:timers/promises'
+import {type Deployment, startDeployment} from './deployment.ts'
+import {processorSecondsOf} from './process-use.ts'
+import {fileOf, withExpressions} from './rows.ts'
+
+const rows = 10_000
+const archivedWithinMs = 120_000
+
+/**
+ * What a row costs, from its file to the storage its log ends in: bytes in Postgres while the run lasts, bytes of write-ahead log, bytes in
+ * storage, and the processor time of everybody but the CRM, which does nothing here. One run of 200,000 rows of ten expressions: these are
+ * sums, which a neighbour of the machine does not change.
+ */
+export const measureRowCost = async () => {
+  const deployment = await startDeployment('cost', {crm: ['test/bench/idle-crm.ts'], beside: ['archive']})
+  try {
+    // The first run compiles what all later ones use.
+    await untilArchived(deployment, (await deployment.runImport({csv: fileOf(5_000, 'first '), flow: withExpressions})).no)
+    const csv = fileOf(rows, 'cost ')
+    const before = await readCosts(deployment)
+    const {no} = await deployment.runImport({csv, flow: withExpressions})
+    const written = await readCosts(deployment)
+    await untilArchived(deployment, no)
+    const after = await readCosts(deployment)
+    const [stored] = await deployment.query<{bytes: number}>(`select sum(bytes)::float8 as bytes from segments where run_no = $1`, [no])
+    const perMillion = (seconds: number) => (seconds / rows) * 1_000_000
+    return {
+      rowFileBytes: csv.length / rows,
+      rowPostgresBytes: (written.bytes - before.bytes) / rows,
+      rowWalBytes: (after.wal - before.wal) / rows,
+      rowStorageBytes: stored!.bytes / rows,
+      importsSecondsPerMillion: perMillion(written.imports - before.imports),
+      postgresSecondsPerMillion: perMillion(after.postgres - before.postgres),
+      apiSecondsPerMillion: perMillion(written.web - before.web),
+      archiveSecondsPerMillion: perMillion(after.archive - written.archive),
+      postgresOverImports: (after.postgres - before.postgres) / (written.imports - before.imports),
+    }
+  } finally {
+    await deployment.stop()
+  }
+}
+
+const readCosts = async ({query, pidOf}: Deployment) => {
+  const [found] = await query<{bytes: number; wal: number; pid: number}>(
+    `select pg_database_size(current_database())::float8 as bytes, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as wal, pg_backend_pid() as pid`,
+  )
+  const alive = await query<{pid: number}>('select pid from pg_stat_activity')
+  const postmaster = parentOf(found!.pid)
+  return {
+    ...{bytes: found!.bytes, wal: found!.wal},
+    imports: processorSecondsOf(pidOf('imports')),
+    web: processorSecondsOf(pidOf('web')),
+    archive: processorSecondsOf(pidOf('discovery')),
+    // Those that have ended are their parent's.
+    postgres: childrenSecondsOf(postmaster) + alive.reduce((sum, {pid}) => sum + secondsOrNone(pid), 0),
+  }
+}
+
+const parentOf = (pid: number) => Number(/PPid:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
+
+const childrenSecondsOf = (pid: number) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
+  return (Number(fields[13]) + Number(fields[14])) / 100
+}
+
+/** One that ended after it was listed is its parent's by the next time. */
+const secondsOrNone = (pid: number) => {
+  try {
+    return processorSecondsOf(pid)
+  } catch {
+    return 0
+  }
+}
+
+const untilArchived = async ({query}: Deployment, no: number) => {
+  for (const until = Date.now() + archivedWithinMs; Date.now() < until; await sleep(100)) {
+    const [run] = await query<{archived: boolean}>('select archived from runs where run_no = $1', [no])
+    if (run!.archived) return
+  }
+  throw new Error(`The records of run ${no} were not moved to storage`)
+}

@@ -1,0 +1,91 @@
+import type {ChildProcess} from 'node:child_process'
+import {createInterface} from 'node:readline'
+import pg from 'pg'
+import {runImport} from '../../shared/jobs.ts'
+import type {Deployment} from '../deployment.ts'
+import {readSamples, sumOf} from '../scraping.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker} from '../worker-spawn.ts'
+import {type Carried, carryCase, environment, openGround, prepareCase} from './carried.ts'
+import {layCase} from './cases.ts'
+import type {Scenario, Stage} from './scenario.ts'
+
+const rows = 400
+const [again, late] = [12, 6]
+/** From `alerts.yml`: a job that waits longer is told of. */
+const alarmSeconds = 60
+
+/** The run's own job is held back while twelve more of it are delivered, and six come an hour late; nobody takes any for ten minutes. */
+export const deliveries: Scenario = {
+  row: 'R10',
+  fault: 'a job is delivered many times, out of its order, an hour late, and after all workers stood still for ten minutes',
+  goal: 'its effects are there once, and the age of what waits is told',
+  async play(stage) {
+    const ground = await openGround(await stage.open({workers: ['discovery'], environment}))
+    const workers = [startOne(stage, ground.here), startOne(stage, ground.here)]
+    for (const kind of [0, 4]) {
+      const prepared = await prepareCase(ground, layCase(kind, stage.dice, rows))
+      for (const worker of workers) worker.kill('SIGSTOP')
+      const carried = await carryCase(ground, prepared, run => deliver(stage, ground.here, {run, org: ground.org.org, workers}))
+      await expectTaken(stage, ground.here, carried.run.id)
+      stage.judged(await carried.judge())
+    }
+  },
+}
+
+const startOne = (stage: Stage, {config}: Deployment): ChildProcess => {
+  const worker = startWorker(config, {LOG_LEVEL: 'error'}, ['imports'])
+  createInterface(worker.stdout!).on('line', stage.logged)
+  stage.begun(() => endWorker(worker))
+  return worker
+}
+
+type Delivered = {run: Carried; org: string; workers: ChildProcess[]}
+
+const deliver = async (stage: Stage, here: Deployment, {run: {run}, org, workers}: Delivered) => {
+  const {hot, queue} = here
+  const ofRun = `name = '${runImport.name}' and data ->> 'run' = '${run}'`
+  for (let n = 0; n < again + late; n++) {
+    const startAfter = n < again ? 0 : 3_600
+    await queue.send(runImport.name, {org, run}, {singletonKey: `${run} ${n}`, startAfter})
+  }
+  await hot.query(
+    `update pgboss.job set created_on = created_on - interval '10 minutes', start_after = start_after - interval '10 minutes' where ${ofRun} and start_after <= now()`,
+  )
+  const age = async () => sumOf(readSamples((await here.as(here.adminToken)('GET', '/metrics')).text), 'lading_queue_oldest_seconds', of)
+  stage.figure('oldest waiting job, in seconds, as the metrics tell', await until(age, seconds => seconds > alarmSeconds), {
+    least: alarmSeconds,
+  })
+  stage.did('minutes stalled', 10)
+  const holder = new pg.Client(here.config.DATABASE_URL)
+  await holder.connect()
+  try {
+    await holder.query('begin')
+    await holder.query(`select from pgboss.job where ${ofRun} and singleton_key = $1 for update`, [run])
+    for (const worker of workers) worker.kill('SIGCONT')
+    await until(
+      async () => (await hot.query('select state from runs where id = $1', [run])).rows[0].state,
+      state => state === 'ended',
+      60,
+    )
+    stage.did('deliveries beside the first', again)
+  } finally {
+    await holder.end()
+  }
+  stage.did('deliveries held back till the end')
+  await hot.query(`update pgboss.job set start_after = now() where ${ofRun} and state = 'created'`)
+  stage.did('deliveries an hour late', late)
+}
+
+const of = {queue: runImport.name, state: 'waiting'}
+
+/** All of them were delivered, and none of them failed. */
+const expectTaken = async (stage: Stage, {hot}: Deployment, run: string) => {
+  const read = async () =>
+    (await hot.query(`select state from pgboss.job where name = $1 and data ->> 'run' = $2`, [runImport.name, run])).rows.map(
+      ({state}) => state,
+    )
+  const states = await until(read, all => all.every(state => state === 'completed' || state === 'failed'), 60)
+  stage.figure('jobs of a run delivered', states.length, {least: again + late + 1})
+  stage.figure('of them failed', states.filter(state => state === 'failed').length, {most: 0})
+}

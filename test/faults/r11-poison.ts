@@ -1,0 +1,106 @@
+import type {ChildProcess} from 'node:child_process'
+import {createInterface} from 'node:readline'
+import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
+import {readSamples, sumOf} from '../scraping.ts'
+import {endWorker, startWorker} from '../worker-spawn.ts'
+import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
+import {layCase} from './cases.ts'
+import type {Scenario, Stage} from './scenario.ts'
+
+const rows = 60
+const [besides, processes] = [4, 2]
+/** Deaths of workers a run may cost. */
+const mostDeaths = 3
+
+/** What becomes of whoever reads the keys of a run's parents; no other run passes there. V8 ends a process that is out of memory with SIGABRT. */
+const KINDS = {crashes: 'in_index:1', 'runs out of memory': 'in_index:1:SIGABRT', throws: null} as const
+
+/** Workers as processes, each replaced when it dies, as whoever runs the Procfile does. */
+export const poison: Scenario = {
+  row: 'R11',
+  fault: 'a run crashes each worker that takes it, one ends them out of memory, one throws',
+  goal: `stopped after ${mostDeaths} workers, with its reason; the runs of another org go on`,
+  async play(stage) {
+    const ground = await openGround(await stage.open({workers: ['discovery'], environment}))
+    const other = await openOrg(ground.here, 'kim@eu.example')
+    let mark = 0
+    const runBeside = async () => {
+      const since = performance.now()
+      const {run} = await runImport(other, {csv: accountRows(20, `B${mark++}-`), flow: accounts})
+      stage.expect(run.stop === null && run.rowsWritten === 20, `a run beside it was stopped: ${run.stop?.stopped}`)
+      return (performance.now() - since) / 1_000
+    }
+    const quiet = await withWorkers(stage, ground, null, async () => [await runBeside(), await runBeside(), await runBeside()])
+    const beside: number[] = []
+    for (const [kind, point] of Object.entries(KINDS)) beside.push(...(await playKind(stage, ground, {kind, point, runBeside})))
+    stage.figure('runs beside it', beside.length, {least: besides * Object.keys(KINDS).length})
+    // A run that was taken by the process that dies next is carried on by another, two leases later.
+    stage.figure('their median over that of quiet times', median(beside) / median(quiet), {most: 4})
+    stage.figure('the longest of them in leases', Math.max(...beside) / ground.here.config.LEASE_SECONDS)
+    const {text} = await ground.here.as(ground.here.adminToken)('GET', '/metrics')
+    const told = sumOf(readSamples(text), 'lading_runs_stopped', {reason: 'ENGINE_FAILED'})
+    stage.figure('runs stopped, as the metrics tell', told, {least: 1})
+  },
+}
+
+type Kind = {kind: string; point: string | null; runBeside(): Promise<number>}
+
+const playKind = async (stage: Stage, ground: Ground, {kind, point, runBeside}: Kind): Promise<number[]> => {
+  const {hot} = ground.here
+  const prepared = await prepareCase(ground, layCase(2, stage.dice, rows))
+  if (point === null) await refuseKeys(ground)
+  return withWorkers(stage, ground, point, async deaths => {
+    const beside: number[] = []
+    const carried = await carryCase(ground, prepared, async () => {
+      for (let n = 0; n < besides; n++) beside.push(await runBeside())
+    })
+    const {stop, id} = carried.run
+    stage.did(`runs of which each worker ${kind}`)
+    stage.expect(
+      stop?.stopped === 'ENGINE_FAILED' && stop.message.length > 0,
+      `a run of which each worker ${kind} ended with ${stop?.stopped}`,
+    )
+    if (point !== null) stage.figure(`workers it ${kind}`, deaths(), {most: mostDeaths})
+    const {rows} = await hot.query('select fence from runs join run_heads using (run_no) where id = $1', [id])
+    stage.figure(`takes where it ${kind}`, rows[0].fence, {most: mostDeaths + 1})
+    stage.judged(await carried.judge())
+    if (point === null) await hot.query('drop trigger poisoned on run_parent_keys')
+    return beside
+  })
+}
+
+/** What is written of the parents' keys is refused: whoever carries the run throws. */
+const refuseKeys = async ({here}: Ground) => {
+  await here.hot.query(`create function poisoned() returns trigger language plpgsql as $$ begin raise exception 'poisoned'; end $$`)
+  await here.hot.query('create trigger poisoned before insert on run_parent_keys for each row execute function poisoned()')
+}
+
+const withWorkers = async <T>(
+  stage: Stage,
+  {here}: Ground,
+  point: string | null,
+  work: (deaths: () => number) => Promise<T>,
+): Promise<T> => {
+  const living = new Set<ChildProcess>()
+  let [deaths, over] = [0, false]
+  const start = () => {
+    const worker = startWorker(here.config, {LOG_LEVEL: 'error', ...(point && {FAULT_POINT: point})}, ['imports'])
+    living.add(worker)
+    createInterface(worker.stdout!).on('line', stage.logged)
+    worker.once('exit', () => {
+      living.delete(worker)
+      if (over) return
+      deaths++
+      start()
+    })
+  }
+  for (let n = 0; n < processes; n++) start()
+  try {
+    return await work(() => deaths)
+  } finally {
+    over = true
+    await Promise.all([...living].map(endWorker))
+  }
+}
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
