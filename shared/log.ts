@@ -21,7 +21,7 @@ export const openLog = (name: string, level: string): Log =>
  * Name, code, message and stack; never a query's values or a response body, which errors of libraries carry along
  * and which may hold rows.
  */
-export const describeError = (error: unknown): object => {
+const describeError = (error: unknown): object => {
   if (!(error instanceof Error)) return {name: typeof error}
   const {name, message, stack, cause} = error
   const code = 'code' in error ? error.code : undefined

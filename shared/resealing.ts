@@ -5,7 +5,7 @@ import {type KeyRing, sealedUnder} from './secrets.ts'
 const perLook = 200
 
 export type ResealTools = {db: Pool; ring: KeyRing; log: Log}
-export type Resealed = {resealed: number; remaining: number}
+type Resealed = {resealed: number; remaining: number}
 
 /** `list`: the rows of one table that hold what is not sealed under `start`, in the order of their ids. */
 type Sealed<Row> = {

@@ -22,7 +22,7 @@ const Change = z.object({
   connectorId: z.string().nullable(),
   createdAt: z.string(),
 })
-export type ChangeRow = z.output<typeof Change>
+type ChangeRow = z.output<typeof Change>
 
 /** `targetPerson` instead of `target` where the change is about a person: their name is looked up whenever it is read. */
 export type NewChange = Omit<ChangeRow, 'userName' | 'userEmail' | 'tokenName' | 'createdAt'> & {targetPerson: string | null}

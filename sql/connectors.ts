@@ -23,7 +23,7 @@ const columns = sql.fragment`id, org_id as org, name, kind, dc, state, crm_org_i
   crm_user_id as "crmUserId", crm_user_name as "crmUserName", scopes, writes_paused as "writesPaused", created_at as "createdAt"`
 
 /** Who consented to what, as the CRM told it when the connection was made. */
-export type NewConnector = {
+type NewConnector = {
   id: string
   org: string
   name: string

@@ -4,7 +4,7 @@ import {type Db, type Hot, prepare, sql, type Tx} from './database.ts'
 /** What one question is about: which of several records a row's match, or a cell's lookup, means. */
 export type QuestionKind = 'match' | 'lookup'
 /** `ask`: no rule any more. `first`: the oldest of the records that match. `create`: of a lookup, that the row is written without the link. */
-export type Choice = 'record' | 'create' | 'skip' | 'first' | 'ask'
+type Choice = 'record' | 'create' | 'skip' | 'first' | 'ask'
 
 /** `key`: of one question; null where the choice is the rule for all of the flow's of this kind. */
 export type NewDecision = {flowId: string; kind: QuestionKind; key: Buffer | null; choice: Choice; recordId: string | null}

@@ -29,7 +29,7 @@ const Firing = z.object({
   endedAt: z.string().nullable(),
 })
 export type Firing = z.output<typeof Firing>
-export type Outcome = NonNullable<Firing['outcome']>
+type Outcome = NonNullable<Firing['outcome']>
 
 const columns = sql.fragment`firings.id, firings.schedule_id as "scheduleId", firings.org_id as org, firings.due_at as "dueAt", firings.by,
   firings.person_id as "personId", firings.again, firings.missed, firings.state, firings.outcome, firings.reason, firings.drift, firings.tries,

@@ -4,7 +4,7 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 const Rule = z.object({kinds: z.array(z.string()), endpoints: z.array(z.string()), emails: z.array(z.string())})
-export type Rule = z.output<typeof Rule>
+type Rule = z.output<typeof Rule>
 
 type Of = {org: string; schedule: string | null}
 

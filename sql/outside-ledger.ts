@@ -79,7 +79,7 @@ export const lowerAttempts = (tx: Tx, {run, rows}: {run: number; rows: {module: 
     from unnest(${column(rows, 'module', 'int2')}, ${column(rows, 'key', 'text')}, ${column(rows, 'patch', 'bool')}) as r(module, key, patch)
     where run_no = ${run} and module_no = r.module and row_key = r.key`)
 
-export type Send = {
+type Send = {
   run: number
   batch: number
   fence: number

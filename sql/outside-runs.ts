@@ -93,7 +93,7 @@ export const listUntidied = (db: Db, {limit}: {limit: number}) =>
 
 /** What only the writing of a run needs, by the thousand. */
 const OF_WRITING = ['admissions', 'released_attempts', 'takes'] as const
-export type OfWriting = (typeof OF_WRITING)[number]
+type OfWriting = (typeof OF_WRITING)[number]
 export const ofWriting: readonly OfWriting[] = OF_WRITING
 
 /** At most `limit` rows of an ended run; answers how many went. */

@@ -29,7 +29,7 @@ const Settings = z.object({
   expressionContext: z.record(z.string(), z.json()),
   aiSamplePolicy: z.enum(['allow', 'masked', 'deny']),
 })
-export type SettingsRow = z.output<typeof Settings>
+type SettingsRow = z.output<typeof Settings>
 
 /** Null while every setting is as it comes. */
 export const findSettings = (db: Db, org: string) =>

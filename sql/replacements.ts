@@ -7,7 +7,7 @@ const Empty = z.object({})
 const Hold = z.object({parent: z.string(), isHeld: z.boolean(), leftMs: z.number().nullable()})
 
 /** Who replaces: a request of an outside engine, or a run of an import under the fence of its owner. */
-export type Holder = {write: string; run?: null; fence?: null} | {write?: null; run: number; fence: number}
+type Holder = {write: string; run?: null; fence?: null} | {write?: null; run: number; fence: number}
 
 type Held = {holder: Holder; parents: string[]; seconds: number}
 

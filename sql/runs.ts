@@ -5,7 +5,7 @@ import {Stop} from './run-heads.ts'
 export const RunState = z.enum(['authorised', 'queued', 'writing', 'paused', 'closing', 'ended'])
 
 const Pause = z.object({code: z.string(), message: z.string()})
-export type Pause = z.infer<typeof Pause>
+type Pause = z.infer<typeof Pause>
 
 export const Run = z.object({
   no: z.number(),

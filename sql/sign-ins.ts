@@ -13,7 +13,7 @@ const SignIn = z.object({
   oauthRequest: z.string().nullable(),
 })
 export type SignInRow = z.output<typeof SignIn>
-export type NewSignIn = SignInRow & {browserHash: Buffer; minutes: number}
+type NewSignIn = SignInRow & {browserHash: Buffer; minutes: number}
 
 /** Visits nobody came back from leave as others begin. */
 export const insertSignIn = (db: Db, visit: NewSignIn) =>

@@ -5,7 +5,7 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 /** A record, and the row of a chain that asks for it. */
-export type Wanted = {chain: number; module: number; key: string; recordId: string}
+type Wanted = {chain: number; module: number; key: string; recordId: string}
 /** The record is this row's to take while its CRM is asked. `id`: of this one asking. */
 export type Reservation = Wanted & {id: string; run: number}
 

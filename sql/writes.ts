@@ -5,7 +5,7 @@ const Empty = z.object({})
 
 /** One answer of the CRM, in the specification's words. `renews`: it names when its allowance is there again. */
 const Problem = z.object({crm: z.looseObject({}), renews: z.boolean()})
-export type Problem = z.infer<typeof Problem>
+type Problem = z.infer<typeof Problem>
 
 const Write = z.object({
   id: z.string(),
@@ -21,7 +21,7 @@ const Write = z.object({
 export type Write = z.infer<typeof Write>
 export type WriteKind = Write['kind']
 
-export type NewWrite = {id: string; org: string; run: number; connector: string; kind: WriteKind; request: unknown}
+type NewWrite = {id: string; org: string; run: number; connector: string; kind: WriteKind; request: unknown}
 
 export const insertWrite = (tx: Tx, {id, org, run, connector, kind, request}: NewWrite) =>
   tx.query(sql.type(Empty)`
@@ -54,7 +54,7 @@ export const listNamedItems = (tx: Tx, {run, names}: {run: number; names: string
     where run_no = ${run} and write_id = any(${sql.array(names, 'text')}) and not freed`)
 
 /** `freed`: its name is another item's, or nobody's. `rowKey`: what its answer calls it by. */
-export type NewItem = {at: number; rowKey: string | null; writeId: string | null; freed: boolean; digest: Buffer | null; result: unknown}
+type NewItem = {at: number; rowKey: string | null; writeId: string | null; freed: boolean; digest: Buffer | null; result: unknown}
 
 export const insertItems = (tx: Tx, {write, run, items}: {write: string; run: number; items: NewItem[]}) =>
   tx.query(sql.type(Empty)`

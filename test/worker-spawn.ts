@@ -1,7 +1,6 @@
 import {type ChildProcess, spawn} from 'node:child_process'
 import {once} from 'node:events'
 import {readFileSync} from 'node:fs'
-import {flushCompileCache} from 'node:module'
 import {fileURLToPath} from 'node:url'
 import type {Config} from '../shared/config.ts'
 import {readProcfile} from './stack/procfile.ts'
@@ -15,8 +14,6 @@ const flagsOf = ([name]: string[]) => lines.find(line => line.name === name)?.co
 /** A worker process of its own, as the Procfile starts it: to be killed, stopped and asked to leave. Its log is its stdout where a `LOG_LEVEL` is given. */
 export const startWorker = (config: Config, environment: Record<string, string> = {}, names = ['imports']): ChildProcess => {
   const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = config
-  // What this process has compiled is there for those that are killed before they keep anything themselves.
-  flushCompileCache()
   return spawn(process.execPath, [...flagsOf(names), entry, ...names], {
     stdio: ['ignore', environment.LOG_LEVEL ? 'pipe' : 'ignore', 'inherit'],
     env: {

@@ -35,7 +35,7 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   writes: () => Promise.all([import('./writes/records.ts'), import('./writes/rows.ts'), import('./writes/sweep.ts')]),
 }
 
-export type Running = {stop(): Promise<void>}
+type Running = {stop(): Promise<void>}
 
 /** Starts the named workers in this process. `stop` lets what is under way settle and hands over what cannot wait. */
 export const startWorkers = async (

@@ -19,7 +19,7 @@ export const PRICES: Record<AiFeature, {input: number; output: number}> = {
 }
 
 /** Nothing read and nothing written costs nothing. */
-export const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number => {
+const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number => {
   const {input, output} = PRICES[feature]
   return Math.ceil((inputTokens * input + outputTokens * output) / 1000)
 }
@@ -37,7 +37,7 @@ type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'MODEL_TIMEOUT_SECOND
 /** `keep` is called in the transaction that settles: what is written there is there if and only if it was paid for. */
 type Done<T> = {value: T; usage: Usage; keep?: (tx: Tx) => Promise<unknown>}
 
-export type Charged<T> = {value: T; usage: Usage; credits: number; balance: Balance}
+type Charged<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
 /**
  * Work a model is asked for, in three steps that each stand alone: credits are set aside and committed, the work is done, what it came to is

@@ -7,7 +7,7 @@ import {type Terms, WITH} from './plan-change-terms.ts'
 import {idOf} from './subscription.ts'
 
 /** A change as far as its calls go. */
-export type Asked = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number}
+type Asked = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number}
 export type NextCall = Pick<PlannedCall, 'name' | 'on' | 'params'>
 
 type Settings = Pick<Config, 'PAYMENT_ENVIRONMENT'>

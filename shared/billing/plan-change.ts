@@ -17,7 +17,7 @@ import {assertAsShown, readSecond, withinPeriod} from './preview.ts'
 import {readPreview, type Shown} from './preview-token.ts'
 import type {Interval} from './subscription.ts'
 
-export type Tools = Running & {queue: Queue}
+type Tools = Running & {queue: Queue}
 type Asking = {org: string; person: string; planKey: string; interval: Interval; previewToken?: string | undefined}
 
 /**

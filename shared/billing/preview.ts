@@ -47,8 +47,8 @@ const describePreview = async (tools: Tools, {org, person, planKey, interval}: A
   }
 }
 
-export type Priced = {due: Money; lines: Line[]; renewsAt: string | null}
-export type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
+type Priced = {due: Money; lines: Line[]; renewsAt: string | null}
+type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
 
 /** Charged now, by the provider's own reckoning as of the second `at`. Only what takes effect now costs anything now. */
 const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {

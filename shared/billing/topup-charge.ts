@@ -20,7 +20,7 @@ import {packsFor} from './topup-trigger.ts'
 export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
 /** One that may be charged from now on. `at`: when that was looked at, by this process's own clock, which nobody sets. */
-export type Begun = Attempt & {at: number}
+type Begun = Attempt & {at: number}
 
 /**
  * All that has to be known to charge, written down before the card is charged: asked again it is the same to the byte. Null where it is not to be

@@ -1,6 +1,6 @@
 /** `error`: rows fail or are refused. `warning`: rows may be, or something else comes of them than their writer may expect. `info`: good to know. */
 export const SEVERITIES = ['error', 'warning', 'info'] as const
-export type Severity = (typeof SEVERITIES)[number]
+type Severity = (typeof SEVERITIES)[number]
 
 /**
  * What a check found, once for each place it was found in. `kind` is the run's own code where it has one, in small letters. `rows`: the first

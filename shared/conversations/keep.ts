@@ -14,7 +14,7 @@ export type Asking = {
   via: 'session' | 'token' | 'oauth'
   draft: Draft
 }
-export type Draft = Pick<TurnBody, 'draft' | 'draftId' | 'draftScope'>
+type Draft = Pick<TurnBody, 'draft' | 'draftId' | 'draftScope'>
 export type Said = Omit<TurnBody, keyof Draft>
 /** What an answer itself says of its turn. */
 export type Told = Omit<Said, 'ground'>

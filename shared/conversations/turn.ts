@@ -33,7 +33,7 @@ export const TurnBody = z.object({
 })
 export type TurnBody = z.infer<typeof TurnBody>
 
-export type Turn = TurnRow & {body: TurnBody}
+type Turn = TurnRow & {body: TurnBody}
 
 /** Null for a turn that a newer build wrote. */
 export const readTurn = (row: TurnRow): Turn | null => (row.format > TURN_FORMAT ? null : {...row, body: TurnBody.parse(row.body)})

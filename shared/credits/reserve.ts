@@ -20,7 +20,7 @@ import {type Balance, expire, holdCurrent, readBalance} from './balance.ts'
 export const reservedSeconds = 900
 
 type Asked = {org: string; feature: string; amount: number; ref: string; seconds?: number}
-export type Reserved = {reservation: Reservation; balance: Balance}
+type Reserved = {reservation: Reservation; balance: Balance}
 
 /**
  * Sets `amount` credits aside for something that is about to be done, in a transaction that is committed before it is. `ref` names it: asked

@@ -15,7 +15,7 @@ const countAgainMs = 10_000
 /** How long calls of this process wait for the one let through, so that work which goes on is not refused beside it. */
 const waitForProbeMs = 5_000
 
-export type Asking = {
+type Asking = {
   /** Nobody asked for it: it never takes the minute's call. */
   upkeep: boolean
   /** What this call hears of the credits is written down at once. */

@@ -30,9 +30,10 @@ type Tools = {db: Pool; config: Pick<Config, 'CRM_SLOTS'>; log: Log}
 /** What a share wants before its first call: a run will send a batch, and whoever else asks may not ask again. */
 const oneLarge = {large: 1, small: 0}
 const nothing = {large: 0, small: 0}
-const everyMs = 1_000
+/** As long as somebody who has just come waits for those who have everything to hear of it. */
+const everyMs = 250
 /** While others give way to us, or take turns with us. */
-const eagerMs = 250
+const eagerMs = 100
 /** A share not renewed is used no longer than this before the others take it. */
 const marginMs = 2_000
 

@@ -38,7 +38,7 @@ export type Crm = {
  * `upkeep`: nobody asked for these calls, so they never take the one a minute of a spent day. `slots: 'own'`: whoever opens holds a
  * share of the CRM org's concurrency budget and takes a slot of it for every call; without it each call takes a guest's slot.
  */
-export type OpenOptions = {upkeep?: boolean; slots?: 'own'}
+type OpenOptions = {upkeep?: boolean; slots?: 'own'}
 
 /** How a kind of destination is spoken to. What it has no notion of it refuses with NOT_OFFERED. */
 export type Adapter = {

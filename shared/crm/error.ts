@@ -43,13 +43,13 @@ export const sayProblem = (crm: CrmProblem) => {
 }
 
 /** The CRM's own words for people; never a contract. */
-export const messageOf = ({response}: CrmProblem): string | null => {
+const messageOf = ({response}: CrmProblem): string | null => {
   const message = asObject(response)?.message
   return typeof message === 'string' ? message : null
 }
 
 /** Each refusal of a record on its own: those nested in MULTIPLE_OR_MULTI_ERRORS, or the one there is. */
-export type RecordError = {code: string | null; field: string | null; recordId: string | null; moreRecords: boolean}
+type RecordError = {code: string | null; field: string | null; recordId: string | null; moreRecords: boolean}
 
 export const errorsOf = ({code, details}: Pick<CrmProblem, 'code' | 'details'>): RecordError[] => {
   const nested = asObject(details)?.errors

@@ -15,7 +15,7 @@ type Entered = {crowded(): Promise<void>; leave(): void}
 export const ownPace: Pace = {enter: async () => ({crowded: async () => {}, leave() {}})}
 
 /** The calls of this process that belong to no run. */
-export type Guests = {paceOf(org: CrmOrg): Pace; close(): Promise<void>}
+type Guests = {paceOf(org: CrmOrg): Pace; close(): Promise<void>}
 
 /**
  * `waitSeconds` for a slot: long enough for every run to have had a call answered, short enough for somebody who looks on. `idleMs`:

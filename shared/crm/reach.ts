@@ -7,7 +7,7 @@ import type {Access, Granted, Grants} from './grant.ts'
 import {calledOff, type Pace} from './guests.ts'
 import {listIn, type Outcome, readProblem, silentOn} from './outcome.ts'
 
-export type Asked = Pick<Call, 'operation' | 'method' | 'path' | 'query' | 'signal' | 'mayLeave'> & {
+type Asked = Pick<Call, 'operation' | 'method' | 'path' | 'query' | 'signal' | 'mayLeave'> & {
   json?: string
   /** One of the CRM's large calls: a query, or a write of more than ten records. Source: wire reference 10. */
   large?: boolean

@@ -1,5 +1,5 @@
 /** Takes a step again and again, never two at once. Each says in how many ms the next is due; it comes sooner when asked for. */
-export type Rhythm = {soon(): void; idle(): Promise<void>; stop(): Promise<void>}
+type Rhythm = {soon(): void; idle(): Promise<void>; stop(): Promise<void>}
 
 /** Between the beginnings of two steps, however often one is asked for. */
 const leastMs = 50

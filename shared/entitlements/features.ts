@@ -10,7 +10,7 @@ const FEATURES = {
     says: 'Publishing helper libraries is not part of this plan: change to one that has it',
   },
 } as const satisfies Record<string, {code: Code; says: string}>
-export type Feature = keyof typeof FEATURES
+type Feature = keyof typeof FEATURES
 
 export const assertFeature = async (db: Db, org: string, feature: Feature): Promise<void> => {
   const standing = await readStanding(db, org)

@@ -22,7 +22,7 @@ import {sandboxUnavailable} from './sandbox-thread.ts'
 
 export type Library = {namespace: string; functions: string[]; compiled: CompiledLibrary; digest: string}
 
-export type LibraryCode =
+type LibraryCode =
   | 'NAMESPACE_MISMATCH'
   | 'NAMESPACE_RESERVED'
   | 'LIBRARY_SCOPE'
@@ -31,7 +31,7 @@ export type LibraryCode =
   | 'LIBRARY_EXAMPLE'
 
 /** Line and column are of the library's source, from 1; null where the manifest alone is to blame. */
-export type LibraryProblem = {ok: false; code: LibraryCode; message: string} & NullablePosition
+type LibraryProblem = {ok: false; code: LibraryCode; message: string} & NullablePosition
 export type LibraryCheck = {ok: true; library: Library} | LibraryProblem
 
 type Given = {manifest: Manifest; source: string}

@@ -14,8 +14,8 @@ export type Parsed = {
   namespaces: string[]
 }
 
-export type ParseProblem = Position & {code: 'EXPRESSION_SYNTAX' | 'EXPRESSION_REFUSED'; message: string}
-export type ParseResult = {ok: true; parsed: Parsed} | {ok: false; problem: ParseProblem}
+type ParseProblem = Position & {code: 'EXPRESSION_SYNTAX' | 'EXPRESSION_REFUSED'; message: string}
+type ParseResult = {ok: true; parsed: Parsed} | {ok: false; problem: ParseProblem}
 
 /**
  * Reads one JavaScript expression and refuses what an expression may not do, with the place. What is refused here is refused for

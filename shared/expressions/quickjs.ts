@@ -4,7 +4,7 @@ import type {QuickJSContext, QuickJSHandle} from 'quickjs-emscripten-core'
 export class SandboxFault extends Error {}
 
 /** What evaluating gave: a value, or what was thrown. */
-export type Evaluated = {value: QuickJSHandle} | {message: string; stack: string}
+type Evaluated = {value: QuickJSHandle} | {message: string; stack: string}
 
 /**
  * Evaluating and calling inside a context. Every handle made here is let go by `release`, or all of them stay by `keep`: a handle holds

@@ -4,7 +4,7 @@ import type {Bounds, Fetched} from './fetch.ts'
 import {nameOf} from './name.ts'
 import type {FileSource} from './source.ts'
 
-export type HttpsSource = Extract<FileSource, {kind: 'https'}>
+type HttpsSource = Extract<FileSource, {kind: 'https'}>
 
 export const fetchHttps = async (outbound: Outbound, source: HttpsSource, bounds: Bounds): Promise<Fetched> => {
   const url = new URL(source.query === undefined ? source.url : `${source.url}?${source.query.replace(/^\?/, '')}`)

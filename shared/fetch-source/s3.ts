@@ -5,7 +5,7 @@ import type {Bounds, Fetched} from './fetch.ts'
 import {nameOf} from './name.ts'
 import type {FileSource} from './source.ts'
 
-export type S3Source = Extract<FileSource, {kind: 's3'}>
+type S3Source = Extract<FileSource, {kind: 's3'}>
 
 const mostRefusalBytes = 16 * 1024
 

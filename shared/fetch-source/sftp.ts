@@ -8,7 +8,7 @@ import {nameOf} from './name.ts'
 import {mostRounds, roundsOf} from './private-key.ts'
 import type {FileSource} from './source.ts'
 
-export type SftpSource = Extract<FileSource, {kind: 'sftp'}>
+type SftpSource = Extract<FileSource, {kind: 'sftp'}>
 
 const handshakeSeconds = 20
 /** For one answer of the server. */

@@ -3,7 +3,7 @@ import {writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 /** A date, or a date and a time of day, as a cell says it. `offset` in minutes east of UTC, where the cell says one. */
 export type Moment = {year: number; month: number; day: number; hour?: number; minute: number; second: number; offset?: number}
 
-export type DateFormat = {read(text: string): Moment | null; hasTime: boolean}
+type DateFormat = {read(text: string): Moment | null; hasTime: boolean}
 
 const longestFormat = 60
 const remembered = 100

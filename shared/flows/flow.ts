@@ -72,7 +72,7 @@ const Match = z.strictObject({
     .default('ask')
     .describe('Several are found: hold the row back and ask, take the oldest, or skip the row'),
 })
-export type Match = z.output<typeof Match>
+type Match = z.output<typeof Match>
 
 /** Writes one module from one source. */
 export const Flow = z

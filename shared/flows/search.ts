@@ -6,7 +6,7 @@ import {USERS} from './value.ts'
 export const USER_FIELDS = ['email', 'full_name']
 
 /** What a mapping looks for: the module, null for the CRM's users; the field, null where the module has none to be called by. */
-export type Search = {module: string | null; name: string | null; type: string; method: 'equals' | 'word'}
+type Search = {module: string | null; name: string | null; type: string; method: 'equals' | 'word'}
 
 /**
  * The search a mapping makes; null for one that makes none. A user that another mode names may be an e-mail address, so it is a search as

@@ -1,7 +1,7 @@
 import {Refusal} from '../errors.ts'
 
 /** Set aside for one file made from a run. */
-export const fileLimit = 64 * 1024 * 1024
+const fileLimit = 64 * 1024 * 1024
 
 export type Piece = {
   /** How many of the file's rows are in it. */

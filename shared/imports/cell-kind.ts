@@ -1,7 +1,7 @@
 export type Kind = 'integer' | 'decimal' | 'boolean' | 'date' | 'email' | 'url' | 'phone' | 'text'
 export type DateOrder = 'dmy' | 'mdy' | 'ymd'
 /** A kind, and what reading it as such would have to know. */
-export type Look = {
+type Look = {
   kind: Kind
   leadingZeros?: boolean
   beyond53?: boolean

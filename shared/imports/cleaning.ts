@@ -81,7 +81,7 @@ export type CleaningStep = z.infer<typeof CleaningStep>
 export const Cleaning = z.array(CleaningStep).max(100).describe('In order: each step sees what the ones before it left')
 export type Cleaning = z.infer<typeof Cleaning>
 
-export type CleaningIssue = {path: (string | number)[]; message: string}
+type CleaningIssue = {path: (string | number)[]; message: string}
 
 /** What of the steps does not fit the file's columns; empty when everything does. */
 export const cleaningIssues = (steps: Cleaning, columns: string[]): CleaningIssue[] => {

@@ -2,7 +2,7 @@ const candidates = [',', ';', '\t', '|'] as const
 const sampleRecords = 200
 const headerWeight = 2
 
-export type ScoreOptions = {
+type ScoreOptions = {
   quote?: string | null | undefined
   skipRows?: number
   comment?: string | null | undefined

@@ -2,8 +2,8 @@ import {type DateOrder, type Kind, lookOf, looks} from './cell-kind.ts'
 import {openColumnMemory} from './column-memory.ts'
 import type {Row} from './row.ts'
 
-export type Found = {count: number; firstRow: number}
-export type Ragged = {count: number; firstRow: number | null}
+type Found = {count: number; firstRow: number}
+type Ragged = {count: number; firstRow: number | null}
 
 export type ColumnEvidence = {
   name: string

@@ -23,11 +23,11 @@ export type Upload = {
 }
 
 /** Of a workbook: the sheet that would be read, and all there are. */
-export type XlsxSniffed = {sheet: string; how: 'stated' | 'only' | 'first visible'; sheets: Sheet[]}
+type XlsxSniffed = {sheet: string; how: 'stated' | 'only' | 'first visible'; sheets: Sheet[]}
 export type Sniffed = CsvSniffed | XlsxSniffed
 
 type Findings = Examined & {reader: Reader; sniffed: Sniffed}
-export type Intake = Findings & {bytes: number; sha256: string}
+type Intake = Findings & {bytes: number; sha256: string}
 
 /**
  * A CSV file in one pass: every chunk goes to storage, hash, reader and evidence before the next is asked for, and the object appears under its

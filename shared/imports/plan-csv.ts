@@ -6,7 +6,7 @@ import {isToldByLookup, type Module, type OutcomeEntry, type RowOutcome} from '.
 /** `fields`: labels by name. */
 type PlanModule = Module & {fields?: ReadonlyMap<string, string>}
 
-export type Planned = {
+type Planned = {
   /** Sorted by row number. */
   outcomes: AsyncIterable<RowOutcome[]>
   /** What would be written, sorted by row number. */

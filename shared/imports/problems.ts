@@ -5,8 +5,8 @@ import type {Examined} from './examine.ts'
  * `ambiguous`: nothing is guessed, so a person chooses. `lost`: characters were lost before the file came here. `ragged`: rows that do not fit
  * the header. `merged`, `uncalculated`: what a workbook holds is not what it shows.
  */
-export type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated'
-export type Problem = {kind: ProblemKind; column: string | null; message: string; fix: string}
+type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated'
+type Problem = {kind: ProblemKind; column: string | null; message: string; fix: string}
 
 type Column = Examined['columns'][number]
 

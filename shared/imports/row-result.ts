@@ -32,7 +32,7 @@ export type OutcomeEntry = {
 /** What finally became of one row: one entry per record or lookup. `excluded`: struck by cleaning. */
 export type RowOutcome = {rowNumber: number; excluded?: boolean; entries: OutcomeEntry[]}
 
-export type RowResult = {result: string; records: string[]; error: string}
+type RowResult = {result: string; records: string[]; error: string}
 
 /** Worst first: the worst of a row's modules is the row's result. */
 const results = ['No answer', 'Failed', 'Written', 'Written before', 'Skipped', '']

@@ -8,7 +8,7 @@ type Make = () => AsyncIterable<Uint8Array>
 /** A file that is whole. `body` must be read to its end or destroyed. */
 export type Taken = {bytes: number; body: Readable}
 
-export type Shelf = {
+type Shelf = {
   /** With a `key` the file is kept a while and handed to whoever asks for it by that, also while it is being made. */
   take(key: string | null, make: Make): Promise<Taken>
 }

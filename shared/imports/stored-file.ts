@@ -10,10 +10,10 @@ import {openXlsx, type WorkbookLimits, type XlsxFile} from './xlsx/xlsx-file.ts'
 export type FilePlace = {storage: Storage; config: Pick<Config, 'WORKBOOK_LIMIT_BYTES' | 'WORKBOOK_STRINGS_BYTES'>}
 
 /** A source, or what a run's snapshot keeps of it. */
-export type StoredFile = {fileKey: string; reader: unknown; cleaning?: unknown}
+type StoredFile = {fileKey: string; reader: unknown; cleaning?: unknown}
 
 /** `columns` with those that cleaning made, `fileColumns` as the file has them. `workbook`: where the file is one. */
-export type OpenFile = Table & {fileColumns: string[]; workbook: XlsxFile | null}
+type OpenFile = Table & {fileColumns: string[]; workbook: XlsxFile | null}
 
 /** The one way to a stored file's rows, whatever its format: read by its reader, then cleaned. `rows` must be run through or closed. */
 export const openFile = async (place: FilePlace, {fileKey, reader, cleaning = []}: StoredFile): Promise<OpenFile> => {

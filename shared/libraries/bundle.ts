@@ -7,7 +7,7 @@ import {managerFor, type PublishedLibrary, type Publisher} from './library.ts'
 import {publishLoaded} from './publish.ts'
 
 /** What is to be published of a bundle's libraries, and what is said of those that are not. */
-export type Prepared = {loaded: PublishedLibrary[]; warnings: string[]}
+type Prepared = {loaded: PublishedLibrary[]; warnings: string[]}
 
 /**
  * Before anything of a bundle is written: each of its libraries loads and keeps its examples, or the push is refused with what stopped

@@ -12,7 +12,7 @@ import {assertPublishes, managerFor, notFound, PublishedLibrary, type Publisher,
 
 type Named = {namespace: string; condition: Condition; proposedBy?: 'ai' | null | undefined}
 /** `made`: the version of the registry it made; null where nothing was published. */
-export type Publication = {library: LibraryRow; told: Told; made: number | null}
+type Publication = {library: LibraryRow; told: Told; made: number | null}
 
 /**
  * Publishes the next version of a library, or the first. It is loaded and its examples are run before anything is written. What is

@@ -2,7 +2,7 @@ import {setTimeout as pause} from 'node:timers/promises'
 import {createTransport} from 'nodemailer'
 import type {Config} from '../config.ts'
 
-export type Mail = {to: string; subject: string; text: string; messageId: string}
+type Mail = {to: string; subject: string; text: string; messageId: string}
 
 /** Whoever sends e-mail for this installation; `send` throws MailFailure. */
 export type Mailer = {send(mail: Mail): Promise<void>; close(): void}

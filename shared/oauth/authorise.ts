@@ -14,7 +14,7 @@ import {OAuthRefusal} from './refusal.ts'
 type Tools = {db: Pool; config: Config; outbound: Outbound; log: Log}
 
 /** The parameters of an authorisation request as they came: any of them may be missing, or there twice. */
-export type Asked = Record<string, string | string[] | undefined>
+type Asked = Record<string, string | string[] | undefined>
 
 /**
  * Where a browser that asks on behalf of a client is sent: to sign in, or back to a program on its computer with what is wrong. All else is

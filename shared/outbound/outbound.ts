@@ -6,7 +6,7 @@ import {connectGuarded, connectSecure, type Guard, type Place, type Resolve} fro
 import {OutboundFailure} from './failure.ts'
 import {hostOf, placeOf, portOf, readHost} from './hosts.ts'
 
-export type Asked = {
+type Asked = {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT'
   headers?: Record<string, string>
   body?: string | Buffer

@@ -22,7 +22,7 @@ export const beginOrgErasure = (db: Pool, queue: Queue, {org, reason}: {org: str
     return enqueue(queue, eraseOrg, {org}, {tx, track: false})
   })
 
-export type Heir = {org: string; person: string}
+type Heir = {org: string; person: string}
 
 /**
  * Erases a person: memberships, invitations to their address, and with the person's row every name and address of theirs. What they made

@@ -37,7 +37,7 @@ export const connectionScopes = SCOPES.connect.slice(1)
 
 const answersWithinMs = 15_000
 
-export const callbackUrl = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>) => `${PUBLIC_URL.replace(/\/+$/, '')}/auth/zoho/callback`
+const callbackUrl = ({PUBLIC_URL}: Pick<Config, 'PUBLIC_URL'>) => `${PUBLIC_URL.replace(/\/+$/, '')}/auth/zoho/callback`
 
 type Visit = {purpose: 'session' | 'connect' | 'grant'; state: string; verifier: string}
 

@@ -7,7 +7,7 @@ import {signId} from './signed.ts'
 
 const lifeHours = 8
 
-export type NewSession = {person: string; org: string | null; role: Role | null}
+type NewSession = {person: string; org: string | null; role: Role | null}
 
 /** A session and the token that names it. `role` is the highest it will have until it is refreshed. */
 export const openSession = async (db: Db, config: Pick<Config, 'SESSION_KEYS'>, {person, org, role}: NewSession): Promise<string> => {

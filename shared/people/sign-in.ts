@@ -46,7 +46,7 @@ export const beginSignIn = async ({db, config}: Tools, begin: Begin): Promise<{u
   return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, state, verifier}), browser}
 }
 
-export type Returned = {
+type Returned = {
   state?: string | undefined
   code?: string | undefined
   error?: string | undefined

@@ -9,7 +9,7 @@ export type {Staff} from '../../sql/staff-actions.ts'
 export const Reason = z.string().trim().min(1).max(1000).describe('Why, for whoever reads the record years later')
 
 /** Everything staff and the operator may do to others. Later kinds join here. */
-export type StaffActionKind =
+type StaffActionKind =
   | 'staff.add'
   | 'staff.remove'
   | 'view'
@@ -28,7 +28,7 @@ export type StaffActionKind =
   | 'plan.payment'
   | 'pack.payment'
 
-export type StaffAction = {
+type StaffAction = {
   kind: StaffActionKind
   org?: string
   person?: string

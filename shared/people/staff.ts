@@ -7,7 +7,7 @@ import {normaliseAddress} from './address.ts'
 import {recordStaffAction} from './staff-action.ts'
 
 /** Somebody who is staff, or an address whose person is to be. */
-export type StaffMember = {id: string; email: string; name: string | null; awaited: boolean}
+type StaffMember = {id: string; email: string; name: string | null; awaited: boolean}
 
 /**
  * Makes the person of an address staff, or keeps the address for its first sign-in. Where several people have it, `person` says which:

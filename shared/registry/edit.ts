@@ -12,7 +12,7 @@ import {type Condition, holdVersion, raiseVersion, type Told, tellVersion} from 
 /** How a write is asked for. `proposedBy`: the person used a value that an AI proposed. */
 export type Asked = {condition: Condition; proposedBy?: 'ai' | null | undefined}
 
-export type Edited = {
+type Edited = {
   registry: Registry
   /** Beside the registry: changes already made in this transaction that are to be told with it. */
   also?: Change[]

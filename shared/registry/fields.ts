@@ -25,7 +25,7 @@ export const describeFields = async (db: Db, registry: Registry, known: Known, {
 }
 
 /** What is said about one field: a value left out stays, null takes it back. */
-export type AnnotationPatch = {[N in AnnotationValue]?: Annotation[N] | null | undefined}
+type AnnotationPatch = {[N in AnnotationValue]?: Annotation[N] | null | undefined}
 
 export const patchAnnotation = (db: Pool, author: Author, asked: Asked & Named & {apiName: string}, patch: AnnotationPatch) =>
   editRegistry(db, author, asked, async (registry, tx) => {

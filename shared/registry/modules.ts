@@ -23,7 +23,7 @@ export const describeModule = ({connectorId, apiName, curated, discovered}: Know
 })
 
 /** What of a module somebody may change. What is left out stays. */
-export type ModulePatch = Partial<{[N in ModuleValue]: RegistryModule[N] | undefined}>
+type ModulePatch = Partial<{[N in ModuleValue]: RegistryModule[N] | undefined}>
 type Named = {module: string; connector?: string | undefined}
 
 export const patchModule = (db: Pool, author: Author, asked: Asked & Named, patch: ModulePatch) =>

@@ -8,8 +8,8 @@ import type {Settings} from './settings.ts'
 import {loadRegistry} from './store.ts'
 
 /** What `config/settings` shows. Who is an admin by the CRM's word is a setting too, and no part of the registry: no file moves it. */
-export type OrgSettings = Settings & {followsCrmRoles: boolean}
-export type SettingsPatch = {[N in keyof OrgSettings]?: OrgSettings[N] | undefined}
+type OrgSettings = Settings & {followsCrmRoles: boolean}
+type SettingsPatch = {[N in keyof OrgSettings]?: OrgSettings[N] | undefined}
 
 export const describeSettings = async (db: Db, org: string): Promise<OrgSettings> => ({
   ...(await loadRegistry(db, org)).settings,

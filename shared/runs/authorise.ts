@@ -6,7 +6,7 @@ import {reserveForRun} from '../entitlements/rows.ts'
 import {readStanding} from '../entitlements/standing.ts'
 import {newId} from '../ids.ts'
 
-export type Authorised = {runId: string; rowsPerRun: number; stoppedBy: 'plan' | 'declaration'}
+type Authorised = {runId: string; rowsPerRun: number; stoppedBy: 'plan' | 'declaration'}
 
 type Asked = {
   org: string

@@ -21,7 +21,7 @@ export const readRun = async (db: Db, run: Run): Promise<ReadRun> => {
   return {snapshot: read, names: namesOf(read)}
 }
 
-export const namesOf = ({flows, modules}: z.output<typeof Named>): RunNames => ({
+const namesOf = ({flows, modules}: z.output<typeof Named>): RunNames => ({
   flows: flows.map(({no, flow}) => ({no, id: flow.id})),
   modules,
 })
@@ -38,7 +38,7 @@ const namesIn = (document: unknown): RunNames => {
 }
 
 /** Those an outside engine's calls have named so far. */
-export const readNames = async (db: Db, run: number): Promise<RunNames> => {
+const readNames = async (db: Db, run: number): Promise<RunNames> => {
   const names = await listNames(db, run)
   return {
     flows: names.filter(({kind}) => kind === 'flow').map(({no, name}) => ({no, id: name})),

@@ -7,7 +7,7 @@ import {assertKept} from './kept.ts'
 import {readRun} from './names.ts'
 
 /** A run to be carried on, and what its chain has in common. */
-export type Retried = {no: number; chain: number; lineage: Lineage}
+type Retried = {no: number; chain: number; lineage: Lineage}
 
 /**
  * The run that another is to carry on: an ended one of this import, and the last of its chain, so that no row is done again in two places.

@@ -41,7 +41,7 @@ export const RowsFilter = z.object({
   from: z.coerce.number().int().min(1).optional().describe('The number of the first row to look at'),
 })
 export type RowsFilter = z.output<typeof RowsFilter>
-export type Page = {limit: number; cursor?: string | undefined}
+type Page = {limit: number; cursor?: string | undefined}
 
 const rowsPerLook = 1_000
 const segmentsPerLook = 10

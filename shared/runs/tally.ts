@@ -11,7 +11,7 @@ const mostLooked = 50_000
 const mostGroups = 500
 
 type Named = 'module' | 'moduleLabel' | 'phase' | 'outcome' | 'action' | 'code' | 'field' | 'fieldLabel'
-export type Group = Pick<ToldEntry, Named> & {rows: number; firstRow: number; message: string | null}
+type Group = Pick<ToldEntry, Named> & {rows: number; firstRow: number; message: string | null}
 
 /**
  * How many rows of a file ended in which way, each with the first of them and its words. A call looks at so many rows and no more: whoever

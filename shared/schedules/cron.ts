@@ -5,7 +5,7 @@ import {isZone, writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 /** When a schedule fires: five fields of cron, read in a time zone of the IANA's list. */
 export type Times = {cron: string; timezone: string}
 
-export const leastMinutes = 5
+const leastMinutes = 5
 /** No cron of five fields has more moments in a day without two of them being nearer than that. */
 const momentsLooked = (24 * 60) / leastMinutes + 2
 const daysLooked = 400

@@ -4,7 +4,7 @@ import {countFailure, type Reason, type Schedule, stopSchedule} from '../../sql/
 import {announce} from '../notices/announce.ts'
 
 /** After so many firings in a row that came to nothing somebody has to look. */
-export const mostFailures = 5
+const mostFailures = 5
 
 type Fired = {firing: string; dueAt: string; importId: string | null; reason: Reason}
 type Kind = 'schedule.skipped' | 'schedule.failed' | 'schedule.drifted'

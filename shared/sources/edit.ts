@@ -10,7 +10,7 @@ import type {SourceEvidence} from './describe.ts'
 import {assertOpen, findImportSource, lockOpenImport, type OfSource} from './find.ts'
 import {readSource} from './read.ts'
 
-export type SourceChanges = {
+type SourceChanges = {
   label?: string | undefined
   reader?: ReaderOptions | undefined
   cleaning?: Cleaning | undefined

@@ -52,7 +52,7 @@ const chooseConnection = ({connectorId: own}: TemplateRow, asked: string | null 
 
 export type Bound = {slot: string; sourceId: string}
 /** `waiting`: slots without a file. `issues`: what of the flows does not fit the files, told when all are there. */
-export type Binding = {import: Import; waiting: string[]; issues: Issue[]}
+type Binding = {import: Import; waiting: string[]; issues: Issue[]}
 
 /**
  * Puts the flows of a template onto files that are read as its slots say (`fill.ts`). The import is ready when every slot is filled and all

@@ -5,7 +5,7 @@ import {Refusal} from '../errors.ts'
 import {type Drift, findDrift} from './drift.ts'
 import {findKnownNow} from './known.ts'
 
-export type Checked = {connectorId: string; discovery: {id: string; createdAt: string}; problems: Drift[]}
+type Checked = {connectorId: string; discovery: {id: string; createdAt: string}; problems: Drift[]}
 
 /** What of a template no longer holds by the newest discovery of its connection, or of the one named for a template of any. */
 export const checkTemplate = async (db: Db, template: TemplateRow, named: string | undefined): Promise<Checked> => {

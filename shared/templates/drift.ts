@@ -7,7 +7,7 @@ import {findExpressionIssues} from './expressions.ts'
 import {fieldsOf, type KnownField, KnownThen, shapeField} from './known.ts'
 import {Slot} from './template.ts'
 
-export type DriftKind =
+type DriftKind =
   | ('column_missing' | 'column_new' | 'column_moved')
   | ('module_gone' | 'module_closed' | 'field_gone' | 'field_changed' | 'field_closed' | 'value_gone')
   | ('required_unmapped' | 'match_not_unique' | 'library_gone' | 'expression_refused' | 'flow_refused')

@@ -14,7 +14,7 @@ import {type Slot, Template} from './template.ts'
 type Named = {org: string; importId: string; name: string; description?: string | null | undefined}
 
 /** What of the import a template cannot keep is told in `leftOut`. */
-export type Saved = {document: Template; leftOut: string[]}
+type Saved = {document: Template; leftOut: string[]}
 
 /**
  * What an import does, without what it did it to: of its files the columns and how they are read stay, and no cell, sample, count, file name or

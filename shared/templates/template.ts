@@ -8,7 +8,7 @@ import {ReaderOptions} from '../imports/reader.ts'
 import {findRepeated, type Issue} from '../registry/annotation.ts'
 
 /** As JSON. What fits is small enough to be sent back in one body. */
-export const templateBytes = 500_000
+const templateBytes = 500_000
 /** As wide as a workbook can be. */
 const mostColumns = 16_384
 

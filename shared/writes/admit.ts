@@ -20,7 +20,7 @@ import {limitStop} from '../runs/stop.ts'
 /** Rows that are written together or not at all: one record, or all the rows of one parent. `at`: the item of the request. */
 export type Unit = {at: number; parent: string | null; rows: UnitRow[]}
 /** `target`: the record to be updated, or the parent. `witness`: a lost create can be recognised by a unique value it carries. */
-export type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
+type UnitRow = {key: string; number: number | null; target: string | null; witness: boolean}
 
 export type WriteKind = 'create' | 'update' | 'replace'
 

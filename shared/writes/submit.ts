@@ -10,7 +10,7 @@ import {enqueue, type Queue} from '../queue.ts'
 import {type Asker, lockOwn, openRun} from '../runs/outside.ts'
 
 /** One item as its asker sent it. `body`: all that makes it this item and no other. `rowKey`: what its result calls it by. */
-export type SubmittedItem = {rowKey?: string; writeId: string | null; body: unknown}
+type SubmittedItem = {rowKey?: string; writeId: string | null; body: unknown}
 
 type Submitted = {
   asker: Asker

@@ -4,8 +4,11 @@ import {takes} from './r03-takes.ts'
 import {crmGarbage} from './r04-garbage.ts'
 import {postgres} from './r05-postgres.ts'
 import {partitions} from './r06-partitions.ts'
+import {throttles} from './r07-throttles.ts'
 import {slowness} from './r08-slowness.ts'
 import {storageFails} from './r09-storage.ts'
+import {deliveries} from './r10-deliveries.ts'
+import {poison} from './r11-poison.ts'
 import {webhooks} from './r12-webhooks.ts'
 import {leases} from './r13-leases.ts'
 import {upgrade} from './r14-upgrade.ts'
@@ -23,8 +26,11 @@ export const MATRIX: readonly Scenario[] = [
   crmGarbage,
   postgres,
   partitions,
+  throttles,
   slowness,
   storageFails,
+  deliveries,
+  poison,
   webhooks,
   leases,
   upgrade,

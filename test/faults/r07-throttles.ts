@@ -49,10 +49,10 @@ const spendDay = async (stage: Stage, ground: Ground) => {
   let [minutes, counted] = [0, 0]
   const calls = () => crm.journal({path: '/crm/'}).length
   const pass = async (seconds: number) => {
-    // From the first time it lies down until the credits are there again.
-    if (minutes === 0) counted = calls()
-    if (minutes === minutesSpent) {
-      stage.figure('calls a minute while spent', (calls() - counted) / minutes, {most: 1})
+    // From its second minute on: calls that were under way as the day was spent are answered by then.
+    if (minutes === 1) counted = calls()
+    if (minutes === minutesSpent + 1) {
+      stage.figure('calls a minute while spent', (calls() - counted) / minutesSpent, {most: 1})
       stage.figure('minutes it was asked again', calls() - counted, {least: 1})
       faults.clear()
     }

@@ -61,13 +61,8 @@ export const openFleet = ({environment, logged}: Options) => {
       const port = await freePort(wanted)
       const url = `http://127.0.0.1:${port}`
       const child = await start(build, 'web', {PORT: `${port}`})
-      for (const end = Date.now() + readyWithinMs; ; await sleep(50)) {
-        const answer = await fetch(`${url}/health?deep=1`, {signal: AbortSignal.timeout(5_000)}).catch(() => null)
-        const told = await answer?.text()
-        if (answer?.ok) break
-        if (child.exitCode !== null || Date.now() > end)
-          throw new Error(`The API of the ${build.name} build is not well: ${told ?? 'no answer'}. Last: ${words.get(child)?.join('\n')}`)
-      }
+      const failure = await failureOf(child, url)
+      if (failure) throw new Error(`The API of the ${build.name} build ${failure}. Last: ${words.get(child)?.join('\n')}`)
       open.push({url, child})
       return url
     },
@@ -83,6 +78,17 @@ export const openFleet = ({environment, logged}: Options) => {
       await Promise.all([...all].map(child => endProcess(child, 'SIGKILL')))
     },
   }
+}
+
+/** Null once it is well, its database included. */
+const failureOf = async (child: ChildProcess, url: string): Promise<string | null> => {
+  for (const end = Date.now() + readyWithinMs; Date.now() < end; await sleep(50)) {
+    const answer = await fetch(`${url}/health?deep=1`, {signal: AbortSignal.timeout(5_000)}).catch(() => null)
+    await answer?.body?.cancel()
+    if (answer?.ok) return null
+    if (child.exitCode !== null || child.signalCode !== null) return `ended with ${child.exitCode ?? child.signalCode}`
+  }
+  return `is not well after ${readyWithinMs / 1_000} s`
 }
 
 export const endProcess = async (child: ChildProcess, signal: NodeJS.Signals) => {

@@ -144,7 +144,7 @@ export const ofCallers: Record<string, Threat> = {
       'names that are paths': [['test/security/s07-archives.test.ts', 'names lead nowhere']],
       'entities of XML': [['test/security/s07-archives.test.ts', 'stand for nothing']],
       'shared strings': [
-        ['test/security/s07-archives.test.ts', 'a long shared string that many cells name is not held once for each'],
+        ['test/security/s07-archives.test.ts', 'a long shared string that many cells name comes a few rows at a time'],
         ['test/security/s07-archives.test.ts', 'shared strings without an end are refused by their number of characters'],
       ],
       'few bytes for many cells, and text without an end': [

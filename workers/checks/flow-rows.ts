@@ -10,7 +10,7 @@ import {compose, type Failure, isRow, type Row, type Track} from '../engine/row.
 import type {Findings, Spot} from './findings.ts'
 import {isOpen, meets, type TrackKeys} from './track-keys.ts'
 
-export type FlowCheck = {
+type FlowCheck = {
   place: FilePlace
   track: Track
   /** What is written to the same rows' records once all are; null where nothing is. */

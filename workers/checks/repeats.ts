@@ -4,7 +4,7 @@ import {tmpdir} from 'node:os'
 import {join} from 'node:path'
 
 /** A key of one row. Keys meet within their `group`; of one that met another `slot` says what it was the key of. */
-export type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
+type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
 /** Rows that meet with one `identity` are one record's. */
 export type Repeat = {row: number; slot: number; earlier: {row: number; slot: number}; isSame: boolean}
 

@@ -2,7 +2,7 @@ import {type Claim, insertFailure, noteNight} from '../../sql/retention.ts'
 import type {Tools} from '../tools.ts'
 
 /** `rows`: deleted from Postgres. `objects`: removed from storage because what named them went; `orphans`: because nothing ever did. */
-export type Counts = Partial<
+type Counts = Partial<
   Record<
     | 'importsExpired'
     | 'runsExpired'
@@ -25,7 +25,7 @@ export type Counts = Partial<
   >
 >
 
-export type Tally = {
+type Tally = {
   /** Noted at once, so that a night that is carried on by another process counts what this one did. */
   add(counts: Counts): Promise<void>
   fail(step: string, org: string | null, error: unknown): Promise<void>
@@ -37,7 +37,7 @@ export type Retaining = Pick<Tools, 'db' | 'storage' | 'log' | 'drain'> & {tally
 export const leaseSeconds = 300
 
 /** Another process has the night: whoever carries it on does what is left. */
-export class NightLost extends Error {
+class NightLost extends Error {
   override name = 'NightLost'
 }
 

@@ -16,7 +16,7 @@ import {type Fetched, type Firework, fetchFile} from './fetch.ts'
 import {holdLease, Superseded} from './lease.ts'
 import {clean, discard, type Filled, makeFilled} from './make.ts'
 
-export type State = 'running' | 'ended' | 'waiting' | 'held'
+type State = 'running' | 'ended' | 'waiting' | 'held'
 type Given = {firing: Firing; schedule: Schedule}
 type Ready = Given & {ground: Ground; fetched: Fetched}
 type Filling = {made: Import; filled: Filled}

@@ -41,4 +41,4 @@ export const endDrifted = async (tx: Tx, {firing, schedule}: Of, {drift, importI
   await end(tx, firing, {outcome: 'drifted', reason, drift})
   await tellFailure(tx, 'schedule.drifted', schedule, firedOf(firing, reason, importId))
 }
-export type Drifted = {stops: boolean; message: string}
+type Drifted = {stops: boolean; message: string}

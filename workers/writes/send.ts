@@ -90,7 +90,7 @@ const lineSeconds = 20
 const inLine = `All the calls this CRM takes at once were in use for ${lineSeconds} s: send it again in a moment`
 
 /** Seconds a request may still be under way after its intent: to leave, to be answered, and some. */
-export const answerSecondsOf = ({config}: Pick<Work, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
+const answerSecondsOf = ({config}: Pick<Work, 'config'>) => config.CRM_TIMEOUT_SECONDS + 10
 
 /** An admission nobody heard the end of may be kept: what it admitted was not sent, and is put back before it is asked for again. */
 const admitSurely = async (work: Work, sending: Sending): Promise<Admission> => {

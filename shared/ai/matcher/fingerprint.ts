@@ -71,7 +71,7 @@ const isNumber = (value: string) =>
 const isDate = (value: string) => looks[lookOf(value)]!.kind === 'date'
 
 /** What values say of a field: a factor on what the names say, 0 where they cannot be its values; and whether they speak for it. */
-export type Evidence = {factor: number; speaks: boolean}
+type Evidence = {factor: number; speaks: boolean}
 
 const silent: Evidence = {factor: 1, speaks: false}
 const against = (factor: number): Evidence => ({factor, speaks: false})

@@ -3,7 +3,7 @@ import {correct, isFiller, longestPhrase, type Sense, sensesOf, splitCompound} f
 import {readWords} from './words.ts'
 
 /** What a name says. `about`: what it holds; `kinds`: whose or which of several; `of`: of what it is said; `rest`: words nobody knows. */
-export type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest: string[]}
+type Meaning = {about: string; kinds: string[]; of: string[]; nth: number; rest: string[]}
 
 /** A meaning a name may have, and how far it is to be preferred to its others (0 to 1). */
 export type Reading = Meaning & {weight: number}

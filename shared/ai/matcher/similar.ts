@@ -1,5 +1,5 @@
 /** How alike two words are, 0 to 1: 1 for the same, otherwise by how many letters must be changed, moved or added. Short words must be equal. */
-export const likeness = (a: string, b: string): number => {
+const likeness = (a: string, b: string): number => {
   if (a === b) return 1
   const longer = Math.max(a.length, b.length)
   if (Math.min(a.length, b.length) < 4 || Math.abs(a.length - b.length) > 2) return 0

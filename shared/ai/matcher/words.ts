@@ -2,7 +2,7 @@
 const longestName = 200
 
 /** What a name says: its words, and those in brackets, which only hint. */
-export type Words = {words: string[]; hints: string[]}
+type Words = {words: string[]; hints: string[]}
 
 const plainLetters: Record<string, string> = {ß: 'ss', ł: 'l', ø: 'o', đ: 'd', æ: 'ae', œ: 'oe', ı: 'i', þ: 'th', ð: 'd'}
 

@@ -2,7 +2,7 @@
  * What an event is about, and so what is asked of the provider because of it: the org's subscription, its cards, a Checkout, a top-up, a customer,
  * or something that has happened and people are told of.
  */
-export type Meaning =
+type Meaning =
   | 'subscription'
   | 'card'
   | 'checkout'

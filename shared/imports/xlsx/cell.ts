@@ -6,11 +6,11 @@ import {corrupt} from './zip.ts'
 /** A cell as its sheet writes it. `text` is of `v`, or of `is`. */
 export type SheetCell = {column: number; type: string; style: number; text: string; formula: boolean; valued: boolean}
 
-export const storedKinds = ['text', 'number', 'date', 'boolean', 'error', 'uncalculated', 'padded'] as const
+const storedKinds = ['text', 'number', 'date', 'boolean', 'error', 'uncalculated', 'padded'] as const
 /** `date`: numbers that their format shows as a date or time. `uncalculated`: formulas whose value was never saved. `padded`: see `Shown`. */
 export type StoredKind = (typeof storedKinds)[number]
 
-export type Read = {text: string; stored: string; kind: StoredKind}
+type Read = {text: string; stored: string; kind: StoredKind}
 
 export type CellContext = {strings: SharedStrings; styles: Styles; epoch: 1900 | 1904}
 

@@ -3,9 +3,9 @@ import {Refusal} from '../../errors.ts'
 import {readXml} from './xml.ts'
 import {corrupt, type Zip} from './zip.ts'
 
-export type SheetState = 'visible' | 'hidden' | 'very hidden'
+type SheetState = 'visible' | 'hidden' | 'very hidden'
 export type Sheet = {name: string; state: SheetState}
-export type Workbook = {
+type Workbook = {
   sheets: (Sheet & {path: string})[]
   /** The year days are counted from. */
   epoch: 1900 | 1904

@@ -34,6 +34,8 @@ export type XlsxFile = Table & {
 }
 
 const cellsAtOnce = 250_000
+/** One shared string may be named by many cells, and each of them is the whole of it. */
+const charactersAtOnce = 4 * maxRowCharacters
 
 type Options = Pick<XlsxReader, 'headerRow' | 'range'> & {sheet?: string | undefined}
 
@@ -107,20 +109,19 @@ async function* within(sheet: AsyncIterable<SheetRow[]>, {top, bottom}: Range) {
   }
 }
 
-type Taken = {texts: string[]; stored: string[]; kinds: (StoredKind | undefined)[]; differs: boolean}
+type Taken = {texts: string[]; stored: string[]; kinds: (StoredKind | undefined)[]; differs: boolean; characters: number}
 
 /** Up to the last cell of the range that is not empty. */
 const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellContext): Taken => {
-  const taken: Taken = {texts: [], stored: [], kinds: [], differs: false}
-  let characters = 0
+  const taken: Taken = {texts: [], stored: [], kinds: [], differs: false, characters: 0}
   for (const cell of cells) {
     const at = cell.column - left
     if (at < 0 || (right !== null && cell.column > right)) continue
     const {text, stored, kind} = readCell(cell, context)
     if (text !== '' || kind === 'uncalculated') taken.kinds[at] = kind
     if (text === '') continue
-    characters += text.length
-    if (characters > maxRowCharacters) throw tooLong(number)
+    taken.characters += text.length
+    if (taken.characters > maxRowCharacters) throw tooLong(number)
     while (taken.texts.length <= at) {
       taken.texts.push('')
       taken.stored.push('')
@@ -142,18 +143,18 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
   const width = file.columns.length
   let [rowNumber, last, filled] = [0, headerNumber, 0]
   let ready: Row[] = []
-  let size = 0
+  let [size, characters] = [0, 0]
   const push = (row: Row) => {
     size += row.cells.length
     ready.push(row)
     filled += row.ragged ? 0 : width
     if (filled > maxFilledCells) throw tooSparse(last)
-    return ready.length >= chunkRows || size >= cellsAtOnce
+    return ready.length >= chunkRows || size >= cellsAtOnce || characters >= charactersAtOnce
   }
   function* flush() {
     if (ready.length) yield ready
     ready = []
-    size = 0
+    ;[size, characters] = [0, 0]
   }
   const fitted = ({texts, stored, differs}: Taken): Row => {
     rowNumber++
@@ -171,6 +172,7 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
     for (last++; last < number; last++)
       if (push({rowNumber: ++rowNumber, cells: new Array<string>(width).fill(''), ragged: false})) yield* flush()
     last = number
+    characters += taken.characters
     if (push(fitted(taken))) yield* flush()
   }
   return {next, flush, count: () => rowNumber}
