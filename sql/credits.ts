@@ -56,9 +56,6 @@ export const lowerGrant = async (tx: Tx, {org, ref, credits}: {org: string; ref:
       remaining = greatest(g.held, g.remaining - (g.credits - ${credits}))
     from was where org_id = ${org} and ref = ${ref} and g.credits > ${credits} returning was.remaining - g.remaining as less`)) ?? 0
 
-export const hasGrant = (tx: Tx, {org, ref}: {org: string; ref: string}) =>
-  tx.exists(sql.type(Empty)`select from credit_grants where org_id = ${org} and ref = ${ref}`)
-
 /** The highest level at which a plan has given credits that are good until then. */
 export const findBasis = (tx: Tx, {org, expiresAt}: {org: string; expiresAt: string}) =>
   tx.oneFirst(sql.type(z.object({basis: z.number()}))`

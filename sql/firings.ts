@@ -71,9 +71,6 @@ export const insertPassed = (tx: Tx, f: Passed) =>
 export const findUnderWay = (db: Db, schedule: string) =>
   db.maybeOne(sql.type(Firing)`select ${columns} from firings where schedule_id = ${schedule} and state <> 'ended'`)
 
-export const findFiring = (db: Db, {org, id}: {org: string; id: string}) =>
-  db.maybeOne(sql.type(Firing)`select ${columns} from firings where org_id = ${org} and id = ${id}`)
-
 /** Newest first; `before` is the place the last page ended with. */
 export const listFirings = (db: Db, {schedule, before, limit}: {schedule: string; before: string | null; limit: number}) =>
   db.any(sql.type(Firing)`
@@ -160,11 +157,6 @@ export const endRunning = (
     update firings set state = 'ended', outcome = ${outcome}, reason = ${reason && sql.jsonb(reason as never)},
       counts = ${counts && sql.jsonb(counts as never)}, ended_at = lading_now()
     where id = ${id} and state = 'running'`)
-
-/** The schedule a run was started by; null for every other run. */
-export const findScheduleOfRun = (db: Db, run: string) =>
-  db.maybeOneFirst(sql.type(z.object({id: z.string()}))`
-    select schedule_id as id from firings where run_no = (select run_no from runs where id = ${run}) limit 1`)
 
 const LastRun = z.object({importNo: z.number(), importId: z.string(), runId: z.string(), isStopped: z.boolean()})
 

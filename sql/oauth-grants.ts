@@ -59,7 +59,6 @@ const Listed = z.object({
   lastUsedAt: z.string().nullable(),
   revokedAt: z.string().nullable(),
 })
-export type GrantRow = z.output<typeof Listed>
 
 const listed = sql.fragment`g.id, jsonb_build_object('id', c.id, 'name', c.name) as client, g.created_at as "createdAt",
   g.last_used_at as "lastUsedAt", g.revoked_at as "revokedAt"`

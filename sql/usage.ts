@@ -65,11 +65,6 @@ export const settleRun = async (tx: Tx, runId: string) => {
       rows_limit as "rowsLimit", p.reserved, p.used, p.overage`)
 }
 
-/** Of one run; null where it reserved none. */
-export const findRunUsage = (db: Db, runId: string) =>
-  db.maybeOne(sql.type(z.object({used: z.number().nullable(), reserved: z.number(), overage: z.number()}))`
-    select used, reserved, overage from row_usage where run_id = ${runId}`)
-
 /**
  * One run that reserved rows and will write none any more: gone, ended, or authorised so long ago without anybody beginning it. Its row is
  * held where there is one. Null while there is none.

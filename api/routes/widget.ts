@@ -34,7 +34,11 @@ export default [
     access: {public: true},
     summary: 'Read a file of the widget',
     params: z.object({
-      build: z.string().describe('The build the page was made of. Files of another build are not there: the page has to be loaded anew'),
+      build: z
+        .string()
+        .describe(
+          'The build the page was made of. Of another build there are this one’s files, not to be kept: where builds stand side by side a page begins all the same',
+        ),
       file: z.string().describe('The path of the file'),
     }),
     answers: {
@@ -47,12 +51,12 @@ export default [
     refusals: ['NOT_FOUND'],
     async handle({config, params, request}) {
       const build = await readBuild(config, false)
-      const file = params.build === build.name ? build.files.get(params.file) : undefined
+      const file = build.files.get(params.file)
       if (!file) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
       const isZipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
       const headers = {
         'content-type': `${file.type}; charset=utf-8`,
-        'cache-control': 'public, max-age=31536000, immutable',
+        'cache-control': params.build === build.name ? 'public, max-age=31536000, immutable' : 'no-store',
         vary: 'Accept-Encoding, Origin',
         ...(isZipped && {'content-encoding': 'gzip'}),
       }

@@ -60,9 +60,6 @@ export const openTextMask = (policy: AiSamplePolicy, columns: readonly Sampled[]
   return text => strike(text.normalize('NFC')).split(STRUCK).map(shapePersonal).join(STRUCK)
 }
 
-/** The same of a single text. */
-export const maskText = (text: string, columns: readonly Sampled[], policy: AiSamplePolicy): string => openTextMask(policy, columns)(text)
-
 const isPersonal = (policy: AiSamplePolicy, {name, samples, pii}: Sampled) =>
   pii ||
   samples.some(looksPersonal) ||

@@ -3,13 +3,10 @@ import {type Fallback, recordsOf} from './csv-records.ts'
 import type {CsvReader} from './reader.ts'
 import {chunkRows, columnsOf, maxFilledCells, type Row, type Table} from './row.ts'
 
-/** Rows in chunks of at most 500, streaming, with back-pressure. Leaving the loop early closes `bytes`. */
-export async function* readCsv(bytes: AsyncIterable<Uint8Array>, reader: CsvReader): AsyncGenerator<Row[], void, undefined> {
-  const {rows} = await openCsv(bytes, reader)
-  yield* rows
-}
-
-/** Reads as far as the header. `rows` must be run through or closed with `return()`. */
+/**
+ * Reads as far as the header. `rows` come in chunks of at most 500, streaming, with back-pressure; they must be run through or closed with
+ * `return()`, which closes `bytes`.
+ */
 export const openCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, fallback: Fallback = {}): Promise<Table> => {
   let columns: string[] = []
   const rows = rowsOf(bytes, reader, fallback, header => (columns = header))

@@ -28,14 +28,18 @@ test('all that the page and its scripts import is there, without types, and to b
   t.true(found.size > 100, `${found.size}`)
 })
 
-test('scripts of another build are not there, so that an open page learns that it is one of before', async t => {
+test('scripts of another build are answered as they are here, and not to be kept: an open page learns that it is one of before', async t => {
   const {main} = await open()
-  t.is((await fetch(house.url + main, {method: 'HEAD'})).status, 200)
-  for (const path of [
-    main.replace(/clients\/\w+/, 'clients/0123456789abcdef'),
-    main.replace('main', 'nothing'),
-    main.replace('main.ts', '../cli.ts'),
-  ]) {
+  const own = await fetch(house.url + main, {method: 'HEAD'})
+  t.is(own.headers.get('cache-control'), 'public, max-age=31536000, immutable')
+  const other = await fetch(house.url + main.replace(/clients\/\w+/, 'clients/0123456789abcdef'))
+  t.like({status: other.status, kept: other.headers.get('cache-control')}, {status: 200, kept: 'no-store'})
+  t.is(await other.text(), await (await fetch(house.url + main)).text())
+})
+
+test('what no build has is not there', async t => {
+  const {main} = await open()
+  for (const path of [main.replace('main', 'nothing'), main.replace('main.ts', '../cli.ts')]) {
     const answer = await fetch(house.url + path)
     t.is(answer.headers.get('cache-control'), 'no-store')
     t.like({status: answer.status, ...((await answer.json()) as object)}, {status: 404, code: 'NOT_FOUND'}, path)

@@ -87,7 +87,7 @@ test('a reload in the middle of a run comes back to it, and so does the list of 
 
 test('a page that is open while other scripts are installed says so, and a reload mends it', async () => {
   const {visitor, page} = await openedBy()
-  // As after an update: what this page was made of is not there any more.
+  // As after an update: this page is of another build than what is served.
   await page.route('**/clients/*/**', route =>
     route.continue({
       url: route

@@ -53,8 +53,8 @@ export const openFleet = ({environment, logged}: Options) => {
       const lines: string[] = []
       createInterface({input: child.stdout!}).on('line', line => lines.push(line))
       const [code] = await once(child, 'close')
-      if (code !== 0) throw new Error(`The release of the ${build.name} build ended with ${code}: ${words.get(child)?.join('\n')}`)
-      return lines
+      if (code === 0) return lines
+      throw new Error(`The release of the ${build.name} build ended with ${code}: ${words.get(child)?.join('\n')}`)
     },
     /** On `wanted`, or a port of its own. */
     async startApi(build: Build, wanted = 0): Promise<string> {
@@ -74,9 +74,7 @@ export const openFleet = ({environment, logged}: Options) => {
       await sleep(proxyLagMs)
       await endProcess(one.child, 'SIGTERM')
     },
-    async stop() {
-      await Promise.all([...all].map(child => endProcess(child, 'SIGKILL')))
-    },
+    stop: () => Promise.all([...all].map(child => endProcess(child, 'SIGKILL'))),
   }
 }
 

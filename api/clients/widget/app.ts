@@ -39,9 +39,7 @@ const Here = () => {
     async () => found && {pattern: found.pattern, Shown: await found.load()},
     [found?.pattern],
   )
-  useEffect(() => {
-    if (error) lookForUpdate()
-  }, [error])
+  useEffect(() => void lookForUpdate(), [found?.pattern, error])
   // A browser does not ask again for a script it could not read.
   if (error)
     return isOutdated.value

@@ -82,8 +82,8 @@ test('columns of 100 kB and of any signs are answered, and soon', t => {
   const begun = performance.now()
   const found = proposeMapping({columns: long, fields: fieldsOf('Accounts')})
   t.is(found.length, columns.length)
-  // Generous, for a machine that is at other things too: it takes some tens of milliseconds.
-  t.true(performance.now() - begun < 2000)
+  // Generous, for a machine that is at other things too: it takes some tens of milliseconds, and one that grows with the square minutes.
+  t.true(performance.now() - begun < 15_000)
 })
 
 test("a field's names cannot reach a prototype", t => {

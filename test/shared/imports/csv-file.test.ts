@@ -4,7 +4,7 @@ import test from 'ava'
 import {parse} from 'csv-parse/sync'
 import fc from 'fast-check'
 import {Refusal} from '../../../shared/errors.ts'
-import {readCsv} from '../../../shared/imports/csv-file.ts'
+import {openCsv} from '../../../shared/imports/csv-file.ts'
 import {columnsOf} from '../../../shared/imports/row.ts'
 import {csvReader, inPieces, readAll} from './chunks.ts'
 
@@ -163,7 +163,7 @@ test('a delimiter at the end of a line means nothing', async t => {
 
 test('rows come in chunks of at most 500', async t => {
   const sizes: number[] = []
-  for await (const chunk of readCsv(inPieces(`id\n${'1\n'.repeat(1200)}`), csvReader())) sizes.push(chunk.length)
+  for await (const chunk of (await openCsv(inPieces(`id\n${'1\n'.repeat(1200)}`), csvReader())).rows) sizes.push(chunk.length)
   t.is(
     sizes.reduce((a, b) => a + b),
     1200,
@@ -173,7 +173,7 @@ test('rows come in chunks of at most 500', async t => {
 
 test('leaving the loop early closes the stream underneath', async t => {
   const body = Readable.from(inPieces(`id\n${'1\n'.repeat(100_000)}`, 1000))
-  for await (const chunk of readCsv(body, csvReader())) {
+  for await (const chunk of (await openCsv(body, csvReader())).rows) {
     t.is(chunk[0]?.rowNumber, 1)
     break
   }
@@ -186,7 +186,7 @@ test('no more is read than is asked for', async t => {
     yield Buffer.from('id\n')
     for (; given < 1000; given++) yield Buffer.from('1\n'.repeat(32_768))
   }
-  const rows = readCsv(source(), csvReader())
+  const {rows} = await openCsv(source(), csvReader())
   for (let chunk = 0; chunk < 10; chunk++) await rows.next()
   t.true(given <= 2, `${given}`)
   await rows.return()

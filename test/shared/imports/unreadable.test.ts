@@ -1,6 +1,6 @@
 import test, {type ExecutionContext} from 'ava'
 import {type Code, Refusal} from '../../../shared/errors.ts'
-import {readCsv} from '../../../shared/imports/csv-file.ts'
+import {openCsv} from '../../../shared/imports/csv-file.ts'
 import type {CsvOptions} from '../../../shared/imports/reader.ts'
 import {csvReader, inPieces, readAll} from './chunks.ts'
 
@@ -112,7 +112,7 @@ test.serial('many rows take no more memory than few', async t => {
   }
   let rows = 0
   const most = {early: 0, late: 0}
-  for await (const chunk of readCsv(source(), csvReader())) {
+  for await (const chunk of (await openCsv(source(), csvReader())).rows) {
     rows += chunk.length
     const when = rows < 120_000 ? 'early' : 'late'
     if (rows % 10_000 < 500) most[when] = Math.max(most[when], ownMemory())
