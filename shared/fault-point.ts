@@ -23,19 +23,25 @@ export type FaultPoint =
   | 'before_topup'
   | 'after_topup'
 
-type Strike = (signal: NodeJS.Signals) => void
-let armed: {point: FaultPoint; passes: number; signal: NodeJS.Signals; strike: Strike} | null = null
+type Blow = NodeJS.Signals | 'LOOP'
+type Strike = (blow: Blow) => void
+let armed: {point: FaultPoint; passes: number; blow: Blow; strike: Strike} | null = null
 
 /**
  * Tests let a process die for real at a named point: `FAULT_POINT=after_send:3` is the third time it is passed, and
- * `after_send:3:SIGSTOP` lets it sleep there instead. `strike` does something else to it. Never set in production.
+ * `after_send:3:SIGSTOP` lets it sleep there instead, `after_send:3:LOOP` hang. `strike` does something else to it. Never set in production.
  */
-export const armFault = (setting: string | undefined, strike: Strike = signal => process.kill(process.pid, signal)) => {
-  const [point, passes = '1', signal = 'SIGKILL'] = setting?.split(':') ?? []
-  armed = point ? {point: point as FaultPoint, passes: Number(passes), signal: signal as NodeJS.Signals, strike} : null
+export const armFault = (setting: string | undefined, strike: Strike = strikeProcess) => {
+  const [point, passes = '1', blow = 'SIGKILL'] = setting?.split(':') ?? []
+  armed = point ? {point: point as FaultPoint, passes: Number(passes), blow: blow as Blow, strike} : null
+}
+
+const strikeProcess: Strike = blow => {
+  if (blow !== 'LOOP') return void process.kill(process.pid, blow)
+  for (;;);
 }
 
 export const atPoint = (point: FaultPoint) => {
   if (armed?.point !== point || --armed.passes !== 0) return
-  armed.strike(armed.signal)
+  armed.strike(armed.blow)
 }

@@ -97,6 +97,3 @@ export const listNameless = (db: Db, keys: readonly string[]) =>
         select from imports join runs using (import_no) join run_snapshots using (snapshot_no)
         where imports.id = split_part(key, '/', 2)
           and document -> 'sources' @> jsonb_build_array(jsonb_build_object('fileKey', key)))`)
-
-/** What time it is for whatever is old. */
-export const readNow = (db: Db) => db.oneFirst(sql.type(z.object({now: z.string()}))`select lading_now() as now`)

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
+import {Role} from './members.ts'
 
-const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
 const State = z.enum(['pending', 'expired', 'withdrawn', 'used'])
 const Invitation = z.object({
   id: z.string(),

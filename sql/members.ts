@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
+export const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
 const Member = z.object({id: z.string(), role: Role})
 const Listed = Member.extend({personId: z.string(), name: z.string(), email: z.string(), createdAt: z.string()})
 export type MemberRow = z.output<typeof Listed>

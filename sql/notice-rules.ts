@@ -4,7 +4,6 @@ import {type Db, sql, type Tx} from './database.ts'
 const Empty = z.object({})
 
 const Rule = z.object({kinds: z.array(z.string()), endpoints: z.array(z.string()), emails: z.array(z.string())})
-type Rule = z.output<typeof Rule>
 
 type Of = {org: string; schedule: string | null}
 

@@ -54,7 +54,7 @@ const keysHours = 23
 const change = sql.fragment`id, org_id as org, person_id as person, kind, target, params, state,
   created_at > lading_now() - make_interval(hours => ${keysHours}) as "isYoung", settled_at as "settledAt"`
 
-type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
+export type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
 
 export const insertPlanChange = (tx: Tx, {id, org, person, kind, target, params}: NewChange) =>
   tx.one(sql.type(Change)`

@@ -54,7 +54,6 @@ const Night = z.object({
   failures: z.number(),
   failed: z.array(Failure),
 })
-type Night = z.infer<typeof Night>
 
 /** Newest first; of each the first `mostFailures` of what failed. */
 export const listNights = (db: Db, {limit, mostFailures}: {limit: number; mostFailures: number}) =>

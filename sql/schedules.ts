@@ -92,8 +92,6 @@ export const deleteSchedule = (tx: Tx, id: string) => tx.query(sql.type(z.object
 export const countEnabled = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from schedules where org_id = ${org} and enabled`)
 
-export const readClock = (db: Db) => db.oneFirst(sql.type(z.object({now: z.string()}))`select lading_now() as now`)
-
 /** One whose time has come, oldest first (asked for the time once, so that the index finds it), held to the end of the transaction; passes over what another clock is at. A closed org's wait until it opens. */
 export const claimDue = (tx: Tx) =>
   tx.maybeOne(sql.type(Schedule)`

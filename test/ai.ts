@@ -1,8 +1,9 @@
 import type {ExecutionContext} from 'ava'
 import {sql} from '../sql/database.ts'
 import type {DiscoveredModule} from '../sql/discoveries.ts'
+import {field} from './discovered.ts'
 import {ok} from './importing.ts'
-import {discover, field, moduleOf, openRegistry} from './registering.ts'
+import {discover, moduleOf, openRegistry} from './registering.ts'
 import {type ModelStandIn, modelEnvironment, startModel} from './simulators/model.ts'
 import {endWithWorld, type World, world} from './world.ts'
 

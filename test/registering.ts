@@ -3,14 +3,9 @@ import {newId} from '../shared/ids.ts'
 import {takeDiscovery} from '../shared/registry/discovery.ts'
 import type {Registry, RegistryModule} from '../shared/registry/document.ts'
 import {insertConnector} from '../sql/connectors.ts'
-import {
-  type DiscoveredField,
-  type DiscoveredModule,
-  findLatestDiscovery,
-  insertDiscovery,
-  listDiscoveredModules,
-} from '../sql/discoveries.ts'
+import {type DiscoveredModule, findLatestDiscovery, insertDiscovery, listDiscoveredModules} from '../sql/discoveries.ts'
 import type {Call} from './client.ts'
+import {module as discovered, field} from './discovered.ts'
 import {ok} from './importing.ts'
 import type {World} from './world.ts'
 
@@ -21,16 +16,12 @@ export const addConnector = ({db}: World, org: string, name = 'One'): Promise<st
     return (await insertConnector(tx, {id: newId('con'), org, name, person: null, ...details})).id
   })
 
-export const field = (apiName: string, more: Partial<DiscoveredField> = {}): DiscoveredField => ({
-  ...{apiName, label: apiName, type: 'text', jsonType: 'string', length: 255, decimalPlaces: null, required: false, layoutRequired: false},
-  ...{unique: null, creatable: true, updatable: true, readOnly: false, visible: true, picklist: [], lookup: null, subform: null},
-  ...more,
-})
-
-export const moduleOf = (apiName: string, fields: string[]): DiscoveredModule => ({
-  ...{apiName, label: apiName, singular: apiName.replace(/s$/, ''), id: apiName, kind: 'default', creatable: true, editable: true},
-  ...{visible: true, subformOf: null, namingField: null, fields: fields.map(name => field(name))},
-})
+export const moduleOf = (apiName: string, fields: string[]): DiscoveredModule =>
+  discovered(
+    apiName,
+    fields.map(name => field(name)),
+    {label: apiName, singular: apiName.replace(/s$/, ''), id: apiName, kind: 'default', namingField: null},
+  )
 
 export const usualModules = [
   moduleOf('Accounts', ['Account_Name', 'Account_Number', 'Phone']),

@@ -1,3 +1,5 @@
+import {parseArgs} from 'node:util'
+import {z} from 'zod'
 import {openPaymentProvider} from '../shared/billing/payment-provider.ts'
 import {type Config, databaseUrlOf, readConfig, storageOf} from '../shared/config.ts'
 import {openBudget} from '../shared/crm/budget.ts'
@@ -12,6 +14,7 @@ import {openStorage} from '../shared/storage.ts'
 import {openTracing} from '../shared/tracing.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
 import {listenForScrapes} from './metrics.ts'
+import {hungAfterSeconds, watchOver} from './watchdog.ts'
 import type {Worker} from './worker.ts'
 
 /** What can be started by name; operators scale each on its own. A process loads its own alone: the code of the others takes memory too. */
@@ -74,15 +77,20 @@ export const startWorkers = async (
   }
 }
 
-/** `node workers/start.ts imports discovery`; all of them when none is named. */
-const main = async (named: string[]) => {
+/** `node workers/start.ts imports discovery`; all of them when none is named. `--hung-after=3` is for tests, in seconds. */
+const main = async (args: string[]) => {
+  const options = {'hung-after': {type: 'string', default: String(hungAfterSeconds)}} as const
+  const {values, positionals: named} = parseArgs({args, options, allowPositionals: true})
+  const seconds = z.coerce.number().int().min(2).parse(values['hung-after'])
   const config = readConfig()
   const names = named.length ? named : Object.keys(workers)
   const unknown = names.filter(name => !(name in workers))
   if (unknown.length) throw new Error(`No worker is called ${unknown.join(', ')}: there are ${Object.keys(workers).join(', ')}`)
   if (config.NODE_ENV !== 'production') armFault(config.FAULT_POINT)
-  const log = openLog(`workers ${names.join(' ')}`, config.LOG_LEVEL)
-  const tracing = await openTracing(config, {log, part: `workers ${names.join(' ')}`})
+  const name = `workers ${names.join(' ')}`
+  const log = openLog(name, config.LOG_LEVEL)
+  watchOver({name, seconds, log})
+  const tracing = await openTracing(config, {log, part: name})
   const running = await startWorkers(names, config, log)
   let asked = 0
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

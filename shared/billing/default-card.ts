@@ -1,6 +1,6 @@
 import type {Pool} from '../../sql/database.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {nullWhereGone} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {idOf, isOver, readSubscription} from './subscription.ts'
 
@@ -13,9 +13,4 @@ export const readDefaultCard = async (tools: Tools, {org, customer}: {org: strin
   if (read && !isOver(read) && read.card !== null) return read.card
   const found = await tools.payment.ask('customer', stripe => stripe.customers.retrieve(customer)).catch(nullWhereGone)
   return !found || found.deleted ? null : idOf(found.invoice_settings.default_payment_method)
-}
-
-const nullWhereGone = (error: unknown): null => {
-  if (error instanceof PaymentFailure && error.status === 404) return null
-  throw error
 }

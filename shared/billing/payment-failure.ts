@@ -52,6 +52,18 @@ const kindOf = (status: number | null): FailureKind => {
   return status !== null && status >= 400 && status < 500 ? 'refused' : 'unavailable'
 }
 
+/** For `catch`: null of what the provider does not know. */
+export const nullWhereGone = (error: unknown): null => {
+  if (error instanceof PaymentFailure && error.status === 404) return null
+  throw error
+}
+
+/** For `catch`: the failure as an answer; other errors stay what they are. */
+export const failureIn = (error: unknown): PaymentFailure => {
+  if (error instanceof PaymentFailure) return error
+  throw error
+}
+
 export const wrongAnswer = (object: string) => new PaymentFailure(`The answer is no ${object}`, {kind: 'unavailable'})
 
 const againAfterMs = 30_000

@@ -1,12 +1,19 @@
 import {randomUUID} from 'node:crypto'
 import type {Pool} from '../../sql/database.ts'
-import {type ChangeState, type PlanChange, type PlannedCall, setChangeParams, setChangeState} from '../../sql/plan-changes.ts'
+import {
+  type ChangeState,
+  type NewChange,
+  type PlanChange,
+  type PlannedCall,
+  setChangeParams,
+  setChangeState,
+} from '../../sql/plan-changes.ts'
 import {listPlans} from '../../sql/plans.ts'
 import type {Config} from '../config.ts'
 import {atPoint} from '../fault-point.ts'
 import type {Log} from '../log.ts'
 import {assertHeld, type Held, keepHeld} from './lease.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {failureIn, PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {type NextCall, nextCall, type Sent, sendCall} from './plan-change-calls.ts'
 import {readTermsOf, type Terms, termsOf} from './plan-change-terms.ts'
@@ -30,8 +37,6 @@ export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms
   })
   return outcome
 }
-
-type NewChange = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target' | 'params'>
 
 /** What a new row begins with: it is written before it is sent. Null where nothing is to be called. */
 export const firstCall = (tools: Tools, change: NewChange, terms: Terms): PlannedCall | null => {
@@ -145,11 +150,6 @@ const sendOnce = async ({tools, held, change: {params}}: Pursuit, call: PlannedC
   const answer = await sendCall(tools.payment, call).catch(failureIn)
   atPoint('after_payment_answer')
   return answer
-}
-
-const failureIn = (error: unknown): PaymentFailure => {
-  if (error instanceof PaymentFailure) return error
-  throw error
 }
 
 /** The update answers with the whole subscription; what a schedule's call made of it is asked for. */

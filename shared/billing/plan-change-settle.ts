@@ -4,7 +4,7 @@ import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
 import {Refusal} from '../errors.ts'
 import type {Author} from '../registry/change.ts'
 import {assertHeld, changeInProgress, type Held} from './lease.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {failureIn, PaymentFailure} from './payment-failure.ts'
 import {isPending} from './plan-change-answer.ts'
 import {type Outcome, pursue, type Tools} from './plan-change-run.ts'
 import {readTermsOf} from './plan-change-terms.ts'
@@ -41,11 +41,6 @@ export const settleUnsettled = async (tools: Tools, held: Held): Promise<Outcome
   if (!(terms instanceof PaymentFailure)) return pursue(tools, held, change, terms)
   tools.log.warn({err: terms, change: change.id}, 'what became of a plan change could not be read')
   return {change, state: 'unknown', terms: null, failure: terms}
-}
-
-const failureIn = (error: unknown): PaymentFailure => {
-  if (error instanceof PaymentFailure) return error
-  throw error
 }
 
 /** The newest of those the provider has taken has landed when our rows, read after it, show it; a newer one, or somebody else, has overtaken the rest. */

@@ -5,7 +5,7 @@ import {listPlans, type PricedPlan} from '../../sql/plans.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
 import {Refusal} from '../errors.ts'
 import {shortHash} from '../short-hash.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {nullWhereGone} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {describeSubscription, EXPAND, findLiveSubscription, idOf, isOver, type ReadSubscription} from './subscription.ts'
 
@@ -47,13 +47,8 @@ const findLiveTerms = async (tools: Tools, org: string): Promise<Terms | null> =
 
 /** Null for one that is over, or that the provider does not know. */
 export const readTermsOf = async ({db, payment}: Tools, id: string): Promise<Terms | null> => {
-  const found = await payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand: WITH})).catch(missing)
+  const found = await payment.ask('subscription', stripe => stripe.subscriptions.retrieve(id, {expand: WITH})).catch(nullWhereGone)
   return found && !isOver(found) ? termsOf(found, await listPlans(db)) : null
-}
-
-const missing = (error: unknown): null => {
-  if (error instanceof PaymentFailure && error.status === 404) return null
-  throw error
 }
 
 /** Of an answer that was asked for `WITH` all of it. */

@@ -1,7 +1,7 @@
 import type {Stripe} from 'stripe'
+import {readClock} from '../../sql/clock.ts'
 import type {Pool} from '../../sql/database.ts'
 import type {ChangeTarget} from '../../sql/plan-changes.ts'
-import {readClock} from '../../sql/schedules.ts'
 import type {Config} from '../config.ts'
 import type {Log} from '../log.ts'
 import {shortHash} from '../short-hash.ts'

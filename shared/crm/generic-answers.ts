@@ -1,7 +1,7 @@
 import type {Answer} from './client.ts'
 import type {CrmRecord, RecordAnswer} from './crm.ts'
 import {asObject, type CrmProblem, codeOf, errorsOf} from './error.ts'
-import {isName, type Outcome, readProblem, type Sent, silentOn} from './outcome.ts'
+import {isName, listAt, type Outcome, readProblem, type Sent, silentOn} from './outcome.ts'
 
 /** A longer wait than this is no asking to slow down, where the destination has an allowance that is renewed at a named moment. */
 const longestSlowdownMs = 60_000
@@ -13,7 +13,7 @@ const longestSlowdownMs = 60_000
 export const problemOf = (outcome: Outcome, {key, renews}: {key: string; renews: boolean}): CrmProblem | null => {
   if (!('json' in outcome)) return readProblem(outcome)
   const {status, json} = outcome
-  const list = listIn(json, key)
+  const list = listAt(json, key)
   if (list && (status < 300 || (status < 500 && status !== 429 && list.length > 0))) return null
   const problem =
     readProblem({...outcome, json: asObject(asObject(json)?.error) ?? json}) ?? (status === 204 && key === READ ? null : silentOn(outcome))
@@ -26,7 +26,7 @@ export const WRITTEN = 'results'
 
 /** The records a read answered, called by their ids. One without an id cannot be told from another, and is none. */
 export const recordsIn = ({json}: Answer, idField: string): CrmRecord[] =>
-  (listIn(json, READ) ?? []).flatMap(item => {
+  (listAt(json, READ) ?? []).flatMap(item => {
     const record = asObject(item)
     const id = record && idIn(record[idField])
     return id ? [{...record, id}] : []
@@ -34,7 +34,7 @@ export const recordsIn = ({json}: Answer, idField: string): CrmRecord[] =>
 
 /** Exactly one result for each record, in the order sent. An answer that names another record than the one at its place speaks of none. */
 export const readResults = (answer: Answer, {count, ids}: Sent): RecordAnswer[] => {
-  const list = listIn(answer.json, WRITTEN) ?? []
+  const list = listAt(answer.json, WRITTEN) ?? []
   const isInOrder = list.length <= count && list.every((item, at) => !ids || !isMade(item) || idIn(asObject(item)!.id) === ids[at])
   return Array.from({length: count}, (_, at) => readResult(isInOrder ? asObject(list[at]) : null, answer))
 }
@@ -57,8 +57,3 @@ const duplicateIn = (crm: CrmProblem) => (crm.code === 'DUPLICATE_DATA' ? errors
 
 const isMade = (item: unknown) => asObject(item)?.id !== undefined && asObject(item)?.error === undefined
 const idIn = (id: unknown): string | null => ((typeof id === 'string' && isName(id)) || Number.isSafeInteger(id) ? String(id) : null)
-
-const listIn = (json: unknown, key: string) => {
-  const list = asObject(json)?.[key]
-  return Array.isArray(list) ? (list as unknown[]) : undefined
-}

@@ -103,7 +103,7 @@ const isRefusal = (item: unknown) => {
   return asObject(item)?.status === 'error' || (code !== null && code !== 'SUCCESS')
 }
 
-const listAt = (json: unknown, key: string) => {
+export const listAt = (json: unknown, key: string) => {
   const list = asObject(json)?.[key]
   return Array.isArray(list) ? (list as unknown[]) : undefined
 }

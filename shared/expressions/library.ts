@@ -22,13 +22,7 @@ import {sandboxUnavailable} from './sandbox-thread.ts'
 
 export type Library = {namespace: string; functions: string[]; compiled: CompiledLibrary; digest: string}
 
-type LibraryCode =
-  | 'NAMESPACE_MISMATCH'
-  | 'NAMESPACE_RESERVED'
-  | 'LIBRARY_SCOPE'
-  | 'LIBRARY_LOAD'
-  | 'LIBRARY_EXPORTS'
-  | 'LIBRARY_EXAMPLE'
+type LibraryCode = 'NAMESPACE_MISMATCH' | 'NAMESPACE_RESERVED' | 'LIBRARY_SCOPE' | 'LIBRARY_LOAD' | 'LIBRARY_EXPORTS' | 'LIBRARY_EXAMPLE'
 
 /** Line and column are of the library's source, from 1; null where the manifest alone is to blame. */
 type LibraryProblem = {ok: false; code: LibraryCode; message: string} & NullablePosition

@@ -72,7 +72,6 @@ const Match = z.strictObject({
     .default('ask')
     .describe('Several are found: hold the row back and ask, take the oldest, or skip the row'),
 })
-type Match = z.output<typeof Match>
 
 /** Writes one module from one source. */
 export const Flow = z

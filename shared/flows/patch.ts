@@ -1,9 +1,8 @@
 import {z} from 'zod'
 import type {DiscoveredModule} from '../crm/discovered.ts'
+import {ROW_STATUSES} from '../registry/annotation.ts'
 import type {Flow, Mapping} from './flow.ts'
 import {type Issue, issue} from './value-issues.ts'
-
-const STATUSES = ['pending', 'created', 'updated', 'exists', 'skipped', 'filtered', 'guarded', 'dryrun', 'error', 'blocked'] as const
 
 /** What of a row's statuses comes with a record that can be patched: `exists` and `skipped` are one that was there and left as it was. */
 const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped']
@@ -14,7 +13,7 @@ const WITH_RECORD: readonly string[] = ['created', 'updated', 'exists', 'skipped
  */
 export const Patch = z.strictObject({
   when: z
-    .array(z.enum(STATUSES))
+    .array(z.enum(ROW_STATUSES))
     .min(1)
     .default(['created', 'updated'])
     .describe('Statuses of a row whose record is patched; one of `created`, `updated`, `exists` and `skipped` at least'),

@@ -1,7 +1,6 @@
-import {randomUUID} from 'node:crypto'
-import {type FileHandle, open, rm} from 'node:fs/promises'
+import type {FileHandle} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
-import {join} from 'node:path'
+import {openNameless} from './nameless-file.ts'
 
 type Options<T> = {
   compare(a: T, b: T): number
@@ -73,14 +72,6 @@ export const openSorting = <T>({compare, sizeOf, chunkBytes = usualChunk, direct
     },
     close: async () => void (await file?.close()),
   }
-}
-
-/** Whatever becomes of this process, nothing is left behind. */
-const openNameless = async (directory: string) => {
-  const path = join(directory, `lading-${randomUUID()}`)
-  const file = await open(path, 'wx+', 0o600)
-  await rm(path)
-  return file
 }
 
 async function* inMemory<T>(items: T[]): AsyncGenerator<T[]> {

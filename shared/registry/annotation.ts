@@ -2,7 +2,19 @@ import {z} from 'zod'
 import {drawnAs} from '../drawn.ts'
 
 const MODES = ['column', 'static', 'expression', 'search', 'skip'] as const
-const WHEN = ['pending', 'created', 'updated', 'exists', 'skipped', 'filtered', 'guarded', 'dryrun', 'error', 'blocked'] as const
+/** What may have become of a row. */
+export const ROW_STATUSES = [
+  'pending',
+  'created',
+  'updated',
+  'exists',
+  'skipped',
+  'filtered',
+  'guarded',
+  'dryrun',
+  'error',
+  'blocked',
+] as const
 
 const text = (most: number) => z.string().max(most)
 const long = text(10_000).nullish()
@@ -25,7 +37,7 @@ export const DefaultMapping = z.strictObject({
   skip: z.boolean().optional().describe('The field is left alone'),
   patch: z
     .strictObject({
-      when: listOf(z.enum(WHEN), {most: WHEN.length}).optional().describe('Statuses of a row whose record is patched'),
+      when: listOf(z.enum(ROW_STATUSES), {most: ROW_STATUSES.length}).optional().describe('Statuses of a row whose record is patched'),
       overwrite: z.enum(['always', 'if-absent']).optional().describe('`if-absent`: only where the record has no value in the field'),
     })
     .optional()

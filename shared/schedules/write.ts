@@ -1,3 +1,4 @@
+import {readClock} from '../../sql/clock.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {findMember} from '../../sql/members.ts'
 import {lockOrg} from '../../sql/orgs.ts'
@@ -7,7 +8,6 @@ import {
   deleteSchedule,
   insertSchedule,
   lockSchedule,
-  readClock,
   type Schedule,
   setScheduleEnabled,
   updateSchedule,

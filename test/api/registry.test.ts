@@ -1,7 +1,8 @@
 import test from 'ava'
 import fc from 'fast-check'
+import {field} from '../discovered.ts'
 import {ok} from '../importing.ts'
-import {addConnector, anyRegistry, discover, field, moduleOf, openRegistry, readChanges, replay, usualModules} from '../registering.ts'
+import {addConnector, anyRegistry, discover, moduleOf, openRegistry, readChanges, replay, usualModules} from '../registering.ts'
 import {type World, world} from '../world.ts'
 
 let house: World

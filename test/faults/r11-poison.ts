@@ -2,6 +2,7 @@ import type {ChildProcess} from 'node:child_process'
 import {createInterface} from 'node:readline'
 import {accountRows, accounts, openOrg, runImport} from '../importing.ts'
 import {readSamples, sumOf} from '../scraping.ts'
+import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-spawn.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
 import {layCase} from './cases.ts'
@@ -12,13 +13,19 @@ const [besides, processes] = [4, 2]
 /** Deaths of workers a run may cost. */
 const mostDeaths = 3
 
-/** What becomes of whoever reads the keys of a run's parents; no other run passes there. V8 ends a process that is out of memory with SIGABRT. */
-const KINDS = {crashes: 'in_index:1', 'runs out of memory': 'in_index:1:SIGABRT', throws: null} as const
+/** A process that hangs ends itself after so long: longer than a lease here, as everywhere. */
+const hungAfterSeconds = 3
+
+/**
+ * What becomes of whoever reads the keys of a run's parents; no other run passes there. V8 ends a process that is out of memory with SIGABRT; one
+ * that loops is ended by its watchdog.
+ */
+const KINDS = {crashes: 'in_index:1', 'runs out of memory': 'in_index:1:SIGABRT', loops: 'in_index:1:LOOP', throws: null} as const
 
 /** Workers as processes, each replaced when it dies, as whoever runs the Procfile does. */
 export const poison: Scenario = {
   row: 'R11',
-  fault: 'a run crashes each worker that takes it, one ends them out of memory, one throws',
+  fault: 'a run crashes each worker that takes it, one ends them out of memory, one loops in them for ever, one throws',
   goal: `stopped after ${mostDeaths} workers, with its reason; the runs of another org go on`,
   async play(stage) {
     const ground = await openGround(await stage.open({workers: ['discovery'], environment}))
@@ -54,6 +61,8 @@ const playKind = async (stage: Stage, ground: Ground, {kind, point, runBeside}: 
     const carried = await carryCase(ground, prepared, async () => {
       for (let n = 0; n < besides; n++) beside.push(await runBeside())
     })
+    // The last of those that hang may be at it still when another stops the run.
+    if (point !== null) await until(deaths, count => count >= mostDeaths)
     const {stop, id} = carried.run
     stage.did(`runs of which each worker ${kind}`)
     stage.expect(
@@ -84,7 +93,10 @@ const withWorkers = async <T>(
   const living = new Set<ChildProcess>()
   let [deaths, over] = [0, false]
   const start = () => {
-    const worker = startWorker(here.config, {LOG_LEVEL: 'error', ...(point && {FAULT_POINT: point})}, ['imports'])
+    const worker = startWorker(here.config, {LOG_LEVEL: 'error', ...(point && {FAULT_POINT: point})}, [
+      'imports',
+      `--hung-after=${hungAfterSeconds}`,
+    ])
     living.add(worker)
     createInterface(worker.stdout!).on('line', stage.logged)
     worker.once('exit', () => {

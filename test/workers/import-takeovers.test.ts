@@ -5,7 +5,7 @@ import test from 'ava'
 import {accountRows, accounts, ok, openOrg, prepareImport, untilEnded} from '../importing.ts'
 import {assertAccounted, assertOnce, countBy} from '../oracle.ts'
 import {until} from '../until.ts'
-import {endWorker, openWorkers} from '../worker-process.ts'
+import {endWorker, openWorkers, startWorker} from '../worker-process.ts'
 import {world} from '../world.ts'
 
 let here: Awaited<ReturnType<typeof world>>
@@ -123,4 +123,15 @@ test.serial('a worker that falls asleep in the close finds its run closed when i
     lines.filter(line => line.includes('job failed')),
     [],
   )
+})
+
+test.serial('a worker that hangs ends itself, and another carries its run on', async t => {
+  const end = await begin('Hu-', 100)
+  const hung = startWorker(here.config, {FAULT_POINT: 'after_send:1:LOOP'}, ['imports', '--hung-after=3'])
+  t.teardown(() => endWorker(hung))
+  t.is(await dies(hung), 'SIGKILL')
+  start()
+  const {outcomes, finals} = await end()
+  t.deepEqual(outcomes, {created: 100})
+  assertOnce(here.crm, 'Hu-', finals)
 })

@@ -1,7 +1,7 @@
-import {hash, randomUUID} from 'node:crypto'
-import {type FileHandle, open, rm} from 'node:fs/promises'
+import {hash} from 'node:crypto'
+import type {FileHandle} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
-import {join} from 'node:path'
+import {openNameless} from '../../shared/imports/nameless-file.ts'
 
 /** A key of one row. Keys meet within their `group`; of one that met another `slot` says what it was the key of. */
 type Key = {group: number; slot: number; row: number; digest: Buffer; identity: Buffer}
@@ -141,14 +141,6 @@ function* meet(piece: Uint32Array, firsts: Firsts): Generator<Repeat> {
 }
 
 const rowAt = (keys: Uint32Array, at: number) => keys[at + 6]! * 2 ** 32 + keys[at + 7]!
-
-/** Whatever becomes of this process, nothing is left behind. */
-const openNameless = async (directory: string) => {
-  const path = join(directory, `lading-${randomUUID()}`)
-  const file = await open(path, 'wx+', 0o600)
-  await rm(path)
-  return file
-}
 
 /** In one buffer for all: a buffer for each of a million values is memory that nobody gives back for long. */
 const digest = Buffer.alloc(20)

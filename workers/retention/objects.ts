@@ -1,6 +1,7 @@
 import {atPoint} from '../../shared/fault-point.ts'
 import {StorageMissing, type StoredObject} from '../../shared/storage.ts'
-import {listDoomed, listNameless, readNow} from '../../sql/emptying.ts'
+import {readClock} from '../../sql/clock.ts'
+import {listDoomed, listNameless} from '../../sql/emptying.ts'
 import {isMigratedFurther} from '../../sql/migrate.ts'
 import {deleteLoose} from '../../sql/segments.ts'
 import type {Retaining} from './tally.ts'
@@ -66,7 +67,7 @@ export const removeOrphans = async (retaining: Retaining) => {
   const {db, storage, drain} = retaining
   if (await isMigratedFurther(db)) return
   // By whichever clock is behind.
-  const before = Math.min(Date.parse(await readNow(db)), Date.now()) - youngDays * dayMs
+  const before = Math.min(Date.parse(await readClock(db)), Date.now()) - youngDays * dayMs
   const orphans: StoredObject[] = []
   let found: StoredObject[] = []
   const judgeFound = async () => {

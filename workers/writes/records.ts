@@ -7,13 +7,12 @@ import {writeRecords} from '../../shared/jobs.ts'
 import type {AdmittedUnit, Unit} from '../../shared/writes/admit.ts'
 import {type RecordItem, RecordsRequest} from '../../shared/writes/records.ts'
 import type {End} from '../../shared/writes/settle.ts'
-import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {dropRequest, findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
 import {sayRefusal} from '../engine/verdict.ts'
 import {type Work, worker} from '../worker.ts'
-import {type Answered, notSent, refusedUnsent, type Sending, sendUnits} from './send.ts'
+import {type Answered, notAsked, notNow, notSent, refusedUnsent, type Sending, sendUnits} from './send.ts'
 import {openShare} from './shares.ts'
 
 /** Each is one call, which may hang for as long as calls may. */
@@ -96,14 +95,6 @@ const transmit = async (slots: Share, kind: Kind, units: AdmittedUnit[], call: (
   const judged = units.map(({at}, n) => judge(kind, at, answers[n]!))
   return {ends: judged.map(({end}) => end), results: judged.map(({result}) => result), problem: whole}
 }
-
-/** A write fails whole only for what comes before it: Postgres could not be asked for the connection's access. */
-const notAsked = (units: AdmittedUnit[], error: unknown): WriteAnswer => {
-  if (!(isFateUnknown(error) || isPassing(error))) throw error
-  return {results: units.map(() => ({ok: false, sent: false, refusal: notNow()})), clockOffsetMs: null}
-}
-
-const notNow = () => new Refusal('UNAVAILABLE', 'It was not sent, for a reason of our own: send it again', {written: false})
 
 /** What one answer of the CRM means for its row, and what its asker is told. */
 const judge = (kind: Kind, at: number, answer: RecordAnswer): {end: End; result: ItemResult} => {

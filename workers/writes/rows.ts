@@ -6,14 +6,13 @@ import {Refusal} from '../../shared/errors.ts'
 import {replaceRows} from '../../shared/jobs.ts'
 import type {AdmittedUnit} from '../../shared/writes/admit.ts'
 import {type ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
-import {isFateUnknown, isPassing} from '../../sql/database.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {releaseAll} from '../../sql/replacements.ts'
 import {dropRequest, findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
 import {type Work, worker} from '../worker.ts'
 import {type Desk, gatherPack, isShutting, type Pack} from './row-pack.ts'
 import {judgeParent, unsent} from './row-verdict.ts'
-import {type Answered, refusedUnsent, type Sending, sendUnits} from './send.ts'
+import {type Answered, notAsked, notNow, refusedUnsent, type Sending, sendUnits} from './send.ts'
 import {openShare} from './shares.ts'
 
 /** Each reads and writes for up to ten parents, and a call may hang for as long as calls may. */
@@ -119,12 +118,6 @@ const ask = (
   return own.replaceRows(module, parents, {automations, mayLeave: () => !signal.aborted && mayLeave()})
 }
 
-/** A write fails whole only for what comes before it: Postgres could not be asked for the connection's access. */
-const notAsked = (units: AdmittedUnit[], error: unknown): WriteAnswer => {
-  if (!(isFateUnknown(error) || isPassing(error))) throw error
-  return {results: units.map(() => ({ok: false, sent: false, refusal: notNow()})), clockOffsetMs: null}
-}
-
 const joined = (parts: Answered[]): Answered => ({
   ends: parts.flatMap(({ends}) => ends),
   results: parts.flatMap(({results}) => results),
@@ -134,8 +127,6 @@ const withoutResult = async ({db, write}: Task, parents: ParentItem[]) => {
   const open = new Set((await listResults(db, write.id)).flatMap(({at, result}) => (result === null ? [at] : [])))
   return parents.filter(({at}) => open.has(at))
 }
-
-const notNow = () => new Refusal('UNAVAILABLE', 'It was not sent, for a reason of our own: send it again', {written: false})
 
 /** What was not sent is said so, and may be sent again at once. What is in flight is settled by the sweep. */
 const letGo = ({db}: Work, {id: write}: Write, refusal: Refusal) =>

@@ -1,6 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import {writesPaused} from '../../shared/connectors/writing.ts'
 import type {Share} from '../../shared/crm/budget.ts'
+import type {WriteAnswer} from '../../shared/crm/crm.ts'
 import {startClock} from '../../shared/crm/deadline.ts'
 import type {CrmError} from '../../shared/crm/error.ts'
 import type {Slots} from '../../shared/crm/slots.ts'
@@ -206,3 +207,11 @@ const settle = async (
     }
   }
 }
+
+/** A write fails whole only for what comes before it: Postgres could not be asked for the connection's access. */
+export const notAsked = (units: AdmittedUnit[], error: unknown): WriteAnswer => {
+  if (!(isFateUnknown(error) || isPassing(error))) throw error
+  return {results: units.map(() => ({ok: false, sent: false, refusal: notNow()})), clockOffsetMs: null}
+}
+
+export const notNow = () => new Refusal('UNAVAILABLE', 'It was not sent, for a reason of our own: send it again', {written: false})

@@ -2,7 +2,7 @@ import test from 'ava'
 import {judgeColumns, mapInSlices} from '../../../shared/ai/local-mapping.ts'
 import {proposeMapping} from '../../../shared/ai/matcher/propose.ts'
 import type {PersonalField} from '../../../shared/ai/personal-fields.ts'
-import {field} from '../../registering.ts'
+import {field} from '../../discovered.ts'
 
 const matchFields = (labels: readonly string[]) => labels.map(label => ({module: 'People', apiName: label, label, dataType: 'text'}))
 const columnsOf = (names: readonly string[]) => names.map(name => ({name, samples: []}))

@@ -3,7 +3,8 @@ import {findDrift} from '../../../shared/templates/drift.ts'
 import {keepKnown} from '../../../shared/templates/known.ts'
 import {Template} from '../../../shared/templates/template.ts'
 import type {DiscoveredField, DiscoveredModule} from '../../../sql/discoveries.ts'
-import {field, moduleOf} from '../../registering.ts'
+import {field} from '../../discovered.ts'
+import {moduleOf} from '../../registering.ts'
 import {leadsTemplate} from '../../templating.ts'
 
 const link = {type: 'lookup', lookup: {module: 'Accounts'}}

@@ -1,0 +1,30 @@
+import {Worker} from 'node:worker_threads'
+import type {Log} from '../shared/log.ts'
+
+/**
+ * After so long no job of a hung process is its own any more: every job's heartbeat (`shared/jobs.ts`) is 60 s, a run's lease 15. What is at work for
+ * long does it in pieces of a second at most: a pattern a tenth of a second a cell (`shared/imports/pattern.ts`), a sort 4 MB
+ * (`shared/imports/row-sort.ts`), a workbook as it is unpacked; people's expressions run in threads with limits of their own.
+ */
+export const hungAfterSeconds = 60
+
+const everyMs = 1_000
+
+type Watched = {name: string; seconds: number; log: Log}
+
+/**
+ * Ends this process, by SIGKILL and after one line of log, when its main thread has not turned for so long: nothing else could, neither a signal
+ * it would have to hear nor whoever takes its work over. A thread beside it counts its own ticks and not the time, so a process that slept, or
+ * whose machine did, is not ended as it wakes. It takes 8 MB of memory.
+ */
+export const watchOver = ({name, seconds, log}: Watched) => {
+  const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  setInterval(() => Atomics.add(beats, 0, 1), everyMs).unref()
+  const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
+    ...{workerData: {beats, seconds, name}, env: {}, execArgv: []},
+    // V8's flags of the Procfile go before these.
+    resourceLimits: {maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 0.5},
+  })
+  thread.on('error', err => log.error({err}, 'the watchdog is gone: start this process again, it would not end itself if it hung'))
+  thread.unref()
+}
