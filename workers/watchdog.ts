@@ -2,9 +2,10 @@ import {Worker} from 'node:worker_threads'
 import type {Log} from '../shared/log.ts'
 
 /**
- * After so long no job of a hung process is its own any more: every job's heartbeat (`shared/jobs.ts`) is 60 s, a run's lease 15. What is at work for
- * long does it in pieces of a second at most: a pattern a tenth of a second a cell (`shared/imports/pattern.ts`), a sort 4 MB
- * (`shared/imports/row-sort.ts`), a workbook as it is unpacked; people's expressions run in threads with limits of their own.
+ * After so long nothing of a hung process is its own any more: every job's heartbeat (`shared/jobs.ts`) is 60 s, a run's lease 15. Nothing that
+ * people usually ask for takes a second in one piece: a sort is of 4 MB (`shared/imports/row-sort.ts`), a search of one cell a tenth of a second at
+ * worst (`shared/imports/pattern.ts`), with a turn for others after each row; expressions run in threads with limits of their own. A row made for
+ * it, of 1 MiB in cells that each cost a pattern the most, takes half a minute: its run loses its lease, and its process lives.
  */
 export const hungAfterSeconds = 60
 

@@ -1,3 +1,4 @@
+import {setImmediate} from 'node:timers/promises'
 import {Refusal} from '../errors.ts'
 import {type Cleaning, type CleaningStep, cleaningIssues} from './cleaning.ts'
 import {openDigestMap} from './digest-map.ts'
@@ -41,12 +42,19 @@ type Step = (rows: Row[]) => void | Promise<void>
 /** The same for one row. */
 type Apply = (row: Row) => string | undefined
 
+/** A chunk under a costly pattern may take minutes: whatever else the process is at, leases above all, gets its turn. */
+const turnMs = 50
+
 const toEach =
   (apply: Apply): Step =>
-  rows => {
+  async rows => {
+    let since = performance.now()
     for (const row of rows) {
       const struck = apply(row)
       if (struck !== undefined) row.struck = struck
+      if (performance.now() - since < turnMs) continue
+      await setImmediate()
+      since = performance.now()
     }
   }
 

@@ -13,8 +13,8 @@ const [besides, processes] = [4, 2]
 /** Deaths of workers a run may cost. */
 const mostDeaths = 3
 
-/** A process that hangs ends itself after so long: longer than a lease here, as everywhere. */
-const hungAfterSeconds = 3
+/** A process that hangs ends itself after so long: longer than a lease, and than one takes to start on a busy machine. */
+const hungAfterSeconds = 6
 
 /**
  * What becomes of whoever reads the keys of a run's parents; no other run passes there. V8 ends a process that is out of memory with SIGABRT; one

@@ -21,6 +21,8 @@ test.before(async () => {
   admin = await openDatabase(database.url, {connections: 2})
 })
 test.after.always(async () => {
+  // Whoever still says goodbye to a database that is dropped is told off, and listens no more.
+  await until(countBackEnds, count => count <= 1)
   await admin.end()
   await database.drop()
 })

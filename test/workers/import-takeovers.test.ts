@@ -127,7 +127,7 @@ test.serial('a worker that falls asleep in the close finds its run closed when i
 
 test.serial('a worker that hangs ends itself, and another carries its run on', async t => {
   const end = await begin('Hu-', 100)
-  const hung = startWorker(here.config, {FAULT_POINT: 'after_send:1:LOOP'}, ['imports', '--hung-after=3'])
+  const hung = startWorker(here.config, {FAULT_POINT: 'after_send:1:LOOP'}, ['imports', '--hung-after=5'])
   t.teardown(() => endWorker(hung))
   t.is(await dies(hung), 'SIGKILL')
   start()

@@ -287,3 +287,11 @@ test('an expression that fails for a row is told with the row', async t => {
     extra: {row: 2, reason: 'EXPRESSION_TIMEOUT'},
   })
 })
+
+test('while a costly pattern goes through a chunk, the process does other things too', async t => {
+  const times: number[] = []
+  const timer = setInterval(() => times.push(performance.now()), 1)
+  await clean(['a'], Array(20).fill(['ab'.repeat(200)]), [{step: 'replace', find: '(a?){400}b', with: '', regex: true}])
+  clearInterval(timer)
+  t.true(times.length > 0, `${times.length} turns`)
+})
