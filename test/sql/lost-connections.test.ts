@@ -144,7 +144,8 @@ const openGlue = async (t: ExecutionContext, count: number) => {
     if (isDoomed) left--
     let kept = Buffer.alloc(0)
     behind.on('data', async piece => {
-      if (!isDoomed) return void client.write(piece)
+      // What is said of passwords goes through, up to the word that it was the right one.
+      if (!isDoomed || (!kept.length && !piece.includes('R\0\0\0\x08\0\0\0\0'))) return void client.write(piece)
       kept = Buffer.concat([kept, piece])
       // Whose it is, and that it may ask.
       const at = kept.indexOf('K\0\0\0\x0c', 0, 'latin1')

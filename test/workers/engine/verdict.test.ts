@@ -97,9 +97,10 @@ test('an answer after a silence closes the question and takes the place of the g
   t.deepEqual(settled.closed, [{module: 1, key: 'f.1'}])
 })
 
-test('a refusal after a silence proves nothing: the row stays counted', t => {
+test('a refusal after a silence proves nothing: the row stays counted, and its question is there for the runs to come', t => {
   const {settled, counts} = judge(row(1, {witness: true}), 'create', [silence, refused()])
-  t.deepEqual([settled.released, settled.closed.length, counts], [[], 1, {refused: 1}])
+  t.deepEqual([settled.released, settled.closed, counts], [[], [], {refused: 1}])
+  t.like(settled.opened, [{kind: KINDS.create}, {kind: KINDS.again, ended: true}])
 })
 
 test('a record taken is logged as refused, then as made earlier under the next attempt', t => {
