@@ -97,8 +97,12 @@ export const sqlStateOf = (error: unknown): string | null => {
 export const isFateUnknown = (error: unknown) => {
   const state = sqlStateOf(error)
   if (state === null) return !MISTAKES.some(mistake => error instanceof mistake)
-  return state.startsWith('08') || state.startsWith('57P')
+  return state.startsWith('08') || state.startsWith('57P') || isPanic(error)
 }
+
+/** The server fell over what it was writing down: the commit may be in its log all the same. */
+const isPanic = (error: unknown): boolean =>
+  error instanceof Error && (('severity' in error && error.severity === 'PANIC') || isPanic(error.cause))
 
 const MISTAKES = [TypeError, RangeError, ReferenceError, SyntaxError]
 

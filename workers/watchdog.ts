@@ -5,7 +5,7 @@ import type {Log} from '../shared/log.ts'
  * After so long nothing of a hung process is its own any more: every job's heartbeat (`shared/jobs.ts`) is 60 s, a run's lease 15. Nothing that
  * people usually ask for takes a second in one piece: a sort is of 4 MB (`shared/imports/row-sort.ts`), a search of one cell a tenth of a second at
  * worst (`shared/imports/pattern.ts`), with a turn for others after each row; expressions run in threads with limits of their own. A row made for
- * it, of 1 MiB in cells that each cost a pattern the most, takes half a minute: its run loses its lease, and its process lives.
+ * it, of 1 MiB in cells that each cost a pattern the most, takes half a minute a step: its run loses its lease, and its process lives.
  */
 export const hungAfterSeconds = 60
 
@@ -19,6 +19,8 @@ type Watched = {name: string; seconds: number; log: Log}
  * whose machine did, is not ended as it wakes. It takes 8 MB of memory.
  */
 export const watchOver = ({name, seconds, log}: Watched) => {
+  if (process.pid === 1)
+    log.warn('a process that is the first of its container cannot be ended from within: start it under an init, e.g. docker run --init')
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   setInterval(() => Atomics.add(beats, 0, 1), everyMs).unref()
   const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {

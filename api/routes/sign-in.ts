@@ -100,7 +100,7 @@ export default [
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Sign out: end the session',
     description:
-      'Its token opens nothing from then on, wherever it was copied to, and a run that is followed with it is told of for half a minute at most. Other sessions of the person go on.',
+      'Its token opens nothing from then on, and a run that is followed with it is told of for half a minute at most. Other sessions of the person go on, and so do those it was refreshed from, until their eight hours are over.',
     answers: {204: Nothing('It is over')},
     refusals: [],
     status: 204,

@@ -5,25 +5,43 @@ import {Refusal} from '../errors.ts'
 const longestSearched = 65_536
 /** Instructions of a pattern, its repetitions written out: RE2's own limit of one repetition, here of all together. */
 const mostInstructions = 1_000
-/** Instructions times characters, which is what a search takes at worst: a tenth of a second. */
+/** Instructions times characters, which is what one search takes at worst: a tenth of a second. */
 const mostSteps = 2_000_000
+/** All searches of a cell. Each may look to its end and find one character, so together they are no matter of its length alone. */
+const longestMs = 2_000
 
 type Wanted = {find: string; with: string; regex: boolean; ignoreCase: boolean}
 
-/** A function that replaces every occurrence in a cell. RE2 never goes back over a text, so no pattern takes more than linear time. */
+/** A function that replaces every occurrence in a cell. RE2 never goes back over a text, so one search takes linear time. */
 export const replacing = ({find, with: replacement, regex, ignoreCase}: Wanted): ((cell: string, row: number) => string) => {
   if (!regex && !ignoreCase) return cell => (cell.includes(find) ? cell.replaceAll(find, () => replacement) : cell)
   const pattern = compile({find, regex, ignoreCase})
   const text = regex ? replacement : RE2JS.quoteReplacement(replacement)
   const limit = regex ? Math.min(longestSearched, Math.floor(mostSteps / pattern.programSize())) : longestSearched
   return (cell, row) => {
-    if (cell.length <= limit) return cell === '' ? cell : pattern.matcher(cell).replaceAll(text)
+    if (cell.length <= limit) {
+      assertSoon(pattern, cell, row)
+      return cell === '' ? cell : pattern.matcher(cell).replaceAll(text)
+    }
     throw new Refusal(
       'UNREADABLE',
       `Row ${row} has a cell of ${cell.length.toLocaleString('en')} characters; this pattern searches at most ${limit.toLocaleString('en')}. Name the columns it is for, or replace plain text`,
       {row, limit},
     )
   }
+}
+
+/** Looks for all there is to replace, and gives up in time: replacing looks the same way again. Most cells are too short to be looked at twice. */
+const assertSoon = (pattern: RE2JS, cell: string, row: number) => {
+  if (cell.length ** 2 * pattern.programSize() <= mostSteps * 10) return
+  const matcher = pattern.matcher(cell)
+  for (const end = performance.now() + longestMs; matcher.find(); )
+    if (performance.now() > end)
+      throw new Refusal(
+        'UNREADABLE',
+        `Row ${row} has a cell in which this pattern searches for more than ${longestMs / 1_000} s. Make it say more of what it looks for`,
+        {row},
+      )
 }
 
 /** What is wrong with the pattern or its replacement, or null. */
@@ -65,4 +83,4 @@ const lengthOf = (find: string): number => {
 }
 
 /** How a group begins, a repetition with its highest count, an escape, a class, one character. Marks that stand for none are left out. */
-const parts = /\((?:\?(?:[a-zA-Z-]*:|P?<\w+>))?|\{(?:\d+,)?(\d+)\}|\\(?:[pP]\{\w+\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]?|[^*+?|^$]/gs
+const parts = /\((?:\?(?:[a-zA-Z-]*:|P?<\w+>))?|\{(?:\d+,)?(\d+),?\}|\\(?:[pP]\{\w+\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]?|[^*+?|^$]/gs

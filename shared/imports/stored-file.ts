@@ -1,4 +1,5 @@
 import type {Config} from '../config.ts'
+import {Refusal} from '../errors.ts'
 import type {Storage} from '../storage.ts'
 import {cleaned} from './clean.ts'
 import {Cleaning} from './cleaning.ts'
@@ -17,7 +18,7 @@ type OpenFile = Table & {fileColumns: string[]; workbook: XlsxFile | null}
 
 /** The one way to a stored file's rows, whatever its format: read by its reader, then cleaned. `rows` must be run through or closed. */
 export const openFile = async (place: FilePlace, {fileKey, reader, cleaning = []}: StoredFile): Promise<OpenFile> => {
-  const steps = Cleaning.parse(cleaning)
+  const steps = readCleaning(cleaning)
   const {table, workbook} = await openTable(place, fileKey, Reader.parse(reader))
   try {
     return {...cleaned(table, steps), fileColumns: table.columns, workbook}
@@ -25,6 +26,13 @@ export const openFile = async (place: FilePlace, {fileKey, reader, cleaning = []
     await table.rows.return()
     throw error
   }
+}
+
+/** Steps taken by a build before may be none that this one takes. */
+const readCleaning = (cleaning: unknown): Cleaning => {
+  const read = Cleaning.safeParse(cleaning)
+  if (read.success) return read.data
+  throw new Refusal('UNREADABLE', `The file's cleaning is not taken any more: ${read.error.issues[0]!.message}. Change that step`)
 }
 
 const openTable = async ({storage, config}: FilePlace, key: string, reader: Reader): Promise<{table: Table; workbook: XlsxFile | null}> => {

@@ -7,6 +7,7 @@ import {readSnapshot} from '../../shared/runs/names.ts'
 import {findStanding} from '../../sql/connectors.ts'
 import {admit} from '../../sql/ledger.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
+import {isOutage} from '../../sql/outage.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {outcomeNo} from '../../sql/run-log.ts'
@@ -64,6 +65,10 @@ const takeRun = async (tools: Tools, {no, org, id}: Run, {signal, log}: {signal:
     const carried = !run || isOver(run) ? 'ended' : await carry(hold(tools, run, {head, lease, drain: signal, log}), tools, head)
     orderly = true
     return carried
+  } catch (error) {
+    // Postgres went away, which is nothing that the run has done.
+    orderly = isOutage(error)
+    throw error
   } finally {
     await lease.release(orderly)
   }

@@ -30,7 +30,9 @@ export default (cli: Cli, program: Command) => {
   program
     .command('logout')
     .summary('end the session at a server')
-    .description('Ends the session at the server, wherever it was copied to, and removes what `login` kept here. An API token stays good.')
+    .description(
+      'Ends the session at the server and removes what `login` kept here. Tokens it was renewed from end by themselves, eight hours after they were made. An API token stays good.',
+    )
     .addHelpText('after', '\nExamples:\n  lading logout\n  lading logout --server https://lading.example.com')
     .action(() => logout(cli))
 
