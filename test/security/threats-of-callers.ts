@@ -102,8 +102,8 @@ export const ofCallers: Record<string, Threat> = {
       'every pattern of the source, by an analysis': [['test/boundaries.test.ts', 'slowPatterns']],
       'what files and CRMs send': [['test/security/s05-patterns.test.ts', 'takes no longer than its length']],
       'patterns people write: RE2, bounded in length times cell': [
-        ['test/shared/imports/clean.test.ts', 'no pattern takes longer than its cell is long'],
-        ['test/shared/imports/clean.test.ts', 'a pattern is as long as its repetitions written out, and marks of its own count nothing'],
+        ['test/shared/imports/pattern.test.ts', 'no pattern takes longer than its cell is long'],
+        ['test/shared/imports/pattern.test.ts', 'a pattern is as long as its repetitions written out, and marks of its own count nothing'],
       ],
       'the rest of what people write runs in the sandbox': [
         ['test/shared/expressions/bombs.test.ts', 'is answered in time, and the next evaluation is fine'],
