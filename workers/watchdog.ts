@@ -23,11 +23,17 @@ export const watchOver = ({name, seconds, log}: Watched) => {
     log.warn('a process that is the first of its container cannot be ended from within: start it under an init, e.g. docker run --init')
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   setInterval(() => Atomics.add(beats, 0, 1), everyMs).unref()
-  const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
-    ...{workerData: {beats, seconds, name}, env: {}, execArgv: []},
-    // V8's flags of the Procfile go before these.
-    resourceLimits: {maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 0.5},
-  })
-  thread.on('error', err => log.error({err}, 'the watchdog is gone: start this process again, it would not end itself if it hung'))
-  thread.unref()
+  const gone = (err: unknown) => log.error({err}, 'there is no watchdog: this process would not end itself if it hung. Start it again')
+  try {
+    const thread = new Worker(new URL('./watchdog-thread.cjs', import.meta.url), {
+      ...{workerData: {beats, seconds, name}, env: {}, execArgv: []},
+      // V8's flags of the Procfile go before these.
+      resourceLimits: {maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 0.5},
+    })
+    thread.on('error', gone)
+    thread.unref()
+  } catch (error) {
+    // A process may be let have no thread.
+    gone(error)
+  }
 }
