@@ -53,11 +53,14 @@ const openReader = async () => {
 test.serial('a migration that waits for a table keeps nobody else from it', async t => {
   const reader = await openReader()
   const releasing = release({files: {a1: 'alter table cargo add column a1 text'}})
-  for (let seen = 0; seen < 3; seen++) {
-    await until(
+  for (let seen = 0, since: string | null = null; seen < 3; seen++) {
+    // Another wait each time: a try waits once.
+    since = await until(
       () =>
-        one<boolean>(`select exists (select from pg_stat_activity where application_name = 'lading-release' and wait_event_type = 'Lock')`),
-      waits => waits,
+        one<string | null>(
+          `select max(waitstart)::text from pg_locks join pg_stat_activity using (pid) where application_name = 'lading-release' and not granted`,
+        ),
+      at => at !== null && at !== since,
     )
     // Behind it in the queue of the table's lock: it would last as long as the reader's transaction.
     await db.query('insert into cargo (no) values ($1)', [seen])
