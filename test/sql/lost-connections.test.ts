@@ -73,13 +73,15 @@ test.serial(
       await between.promise
       await tx.query(one)
     })
-    const doomed = [inTransaction, db.query(sql.unsafe`select pg_sleep(60)`), hot.query('select pg_sleep(60)')]
-    const ends = Promise.all(doomed.map(one => t.throwsAsync(one)))
-    await hot.query('select 1')
+    const ends = [inTransaction, db.query(sql.unsafe`select pg_sleep(60)`)].map(one => t.throwsAsync(one))
+    await Promise.all([hot.query('select 1'), hot.query('select 1')])
     await until(countBackEnds, count => count >= 5)
+    // The last to begin: its statement is given up after ten seconds.
+    ends.push(t.throwsAsync(hot.query('select pg_sleep(60)')))
+    await until(countAsleep, count => count === 2)
     await endOthers()
     between.resolve()
-    for (const error of await ends) t.true(isOutage(error), String(error.stack))
+    for (const error of await Promise.all(ends)) t.true(isOutage(error), String(error.stack))
     await until(
       () => db.oneFirst(one).catch(() => 0),
       seen => seen === 1,
@@ -129,6 +131,13 @@ const countBackEnds = () =>
     sql.type(
       z.object({count: z.number()}),
     )`select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+  )
+
+const countAsleep = () =>
+  admin.oneFirst(
+    sql.type(
+      z.object({count: z.number()}),
+    )`select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
   )
 
 /** A wire whose next connections are terminated just as Postgres lets them in, so that both come in one piece. */
