@@ -39,8 +39,11 @@ export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; cl
 export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator: true; scrape?: true}
 export type Access = {public: true} | Gates | BackofficeGates
 
-/** What a route may change: a staff member's view of an org is closed to some of it. */
-export type Effect = 'read' | 'write' | 'money' | 'publisher'
+/** What a route may change. `access`: who can reach the org or its CRM, and would still be able to after a staff view has ended. */
+export type Effect = 'read' | 'write' | 'money' | 'publisher' | 'access'
+
+/** The effects that no staff view of an org may have. */
+export const isClosedToViews = (effect: Effect) => effect === 'money' || effect === 'publisher' || effect === 'access'
 
 /** What keeps a known caller out, whatever they ask for. */
 export type Standing = {caller: Caller; banned: boolean; closed: boolean}
@@ -68,9 +71,9 @@ const assertViewMay = ({write}: {write: boolean}, {sessionOnly}: Gates, effect: 
   if (sessionOnly === 'person') throw new Refusal('STAFF_VIEW', 'A view of an org cannot do this: only somebody who signed in to it can')
   if (effect !== 'read' && !write)
     throw new Refusal('IMPERSONATION_READ_ONLY', 'This view of the org is for reading: open one that may write')
-  if (effect === 'money' || effect === 'publisher') throw impersonationRefused()
+  if (isClosedToViews(effect)) throw impersonationRefused()
 }
 
-/** Also for a route that knows only from its body whether money or the publisher would change. */
+/** Also for a route that learns only from its body whether money or the publisher would change. */
 export const impersonationRefused = () =>
-  new Refusal('IMPERSONATION_REFUSED', 'Staff do not do this for an org: somebody of the org has to')
+  new Refusal('IMPERSONATION_REFUSED', 'A staff view cannot do this for an org. Ask a member of the org to do it')

@@ -15,6 +15,7 @@ import {limitAddresses, openRateLimits, type RateLimits} from './rate-limit.ts'
 import {send} from './reply.ts'
 import {type Asked, effectOf, type Route, type Tools} from './route.ts'
 import {routes} from './routes.ts'
+import {securityHeaders} from './security-headers.ts'
 import {recordViewWrite} from './staff-write.ts'
 
 /** `witness` sees each answer when it is made, refusals too, with the pattern of its route in `ctx.state.route`: the tests hold it against what is declared. */
@@ -31,9 +32,9 @@ export const createApp = (
   for (const route of table.toSorted(literalFirst)) router[route.method](route.path, serve({...tools, limits}, route, draining))
   const app = new Koa({proxy: tools.config.TRUSTED_PROXIES > 0, maxIpsCount: tools.config.TRUSTED_PROXIES})
   app.on('error', error => tools.log.warn({err: error}, 'answer broke off'))
-  app.use(observe(tools.log, draining))
+  app.use(observe(tools.log, draining, securityHeaders(tools.config)))
   if (witness) app.use(witness)
-  app.use(allowOrigins(tools.config)).use(envelope(tools.log))
+  app.use(allowOrigins(tools.config)).use(envelope(tools.log)).use(refuseSecondHost)
   app
     .use(refuseInMaintenance(tools.config, {isOn: isInMaintenance}))
     .use(limitAddresses(limits))
@@ -68,7 +69,8 @@ const serve = (tools: Limited, route: Route, draining: AbortSignal): Middleware 
       body: await readBody(route, ctx.req),
       request: describeRequest(ctx, draining, admitted),
     }
-    const answer = await recordViewWrite(tools, {caller, route, request: ctx.state.request}, () => route.handle(input))
+    const {request, callerRequest} = ctx.state
+    const answer = await recordViewWrite(tools, {caller, route, request, callerRequest, params: ctx.params}, () => route.handle(input))
     await send(ctx, answer, status)
   }
 }
@@ -97,10 +99,10 @@ const readBody = async ({body, mostBytes}: Route, request: IncomingMessage) => {
   return body && read(body, await readJson(request, mostBytes))
 }
 
-const describeRequest = ({req, res, state, method}: Context, draining: AbortSignal, assertAdmitted: Asked['assertAdmitted']): Asked => {
+const describeRequest = ({req, res, state, method, ip}: Context, draining: AbortSignal, assertAdmitted: Asked['assertAdmitted']): Asked => {
   const gone = new AbortController()
   res.once('close', () => res.writableFinished || gone.abort())
-  return {id: state.request, method, headers: req.headers, signal: gone.signal, draining, assertAdmitted}
+  return {id: state.request, method, headers: req.headers, address: ip, signal: gone.signal, draining, assertAdmitted}
 }
 
 /** `/records/search` before `/records/:id`, whichever file declares it. */
@@ -108,12 +110,20 @@ const literalFirst = (one: Route, other: Route) => (shapeOf(one) < shapeOf(other
 
 const shapeOf = ({path}: Route) => path.replaceAll(/\/(:?)[^/]*/g, (_, isParameter) => (isParameter ? '1' : '0'))
 
-/** Also what decodes to a NUL, which Postgres cannot hold. */
+/** Postgres cannot hold a NUL. A cursor is checked by its signature instead, so a bad one is always `INVALID_CURSOR`. */
 const refuseBadAddress: Middleware = (ctx, next) => {
+  const parameters = ctx.querystring.split('&').filter(parameter => !parameter.startsWith('cursor='))
   try {
-    if (!decodeURIComponent(ctx.path + ctx.search).includes('\0')) return next()
+    if (!decodeURIComponent([ctx.path, ...parameters].join('&')).includes('\0')) return next()
   } catch {}
   throw new Refusal('INVALID', 'The address is not percent-encoded UTF-8')
+}
+
+/** Node takes the first of several Host headers; a proxy in front may route by the last. */
+const refuseSecondHost: Middleware = ({req: {rawHeaders}}, next) => {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
+  if (hosts.length <= 1) return next()
+  throw new Refusal('INVALID', 'The request has more than one Host header. Send one')
 }
 
 /** In the backoffice only to whoever may be there. */

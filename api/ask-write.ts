@@ -1,5 +1,5 @@
 import {type replaceRows, writeRecords} from '../shared/jobs.ts'
-import {answerWrite, giveUp, readWrite} from '../shared/writes/answer.ts'
+import {answerWrite, readWrite, settleAbandoned, settleOverdue} from '../shared/writes/answer.ts'
 import type {Submission} from '../shared/writes/submit.ts'
 import {ask} from './ask.ts'
 
@@ -17,9 +17,11 @@ export const askWrite = async (
   return ask(input, {
     ...{job: by, id: job},
     async describe(end) {
-      if (end === 'unstarted') await giveUp(db, id)
+      const isLeft = input.request.signal.aborted || input.request.draining.aborted
+      if (end === 'unstarted' || (end === 'unknown' && !isLeft)) await settleAbandoned(db, named)
       return answer(db, named)
     },
+    isSettled: () => settleOverdue(db, named),
     more: async () => ({write: (await readWrite(db, named)).write}),
   })
 }

@@ -16,22 +16,32 @@ type Input = Pick<Tools, 'db' | 'queue' | 'config'> & {caller: Member; request: 
 /** Beyond the CRM's own time-out: until a worker is free, the connection's access is renewed and the answer kept. */
 const moreSeconds = 30
 
-/** `more` stands beside the job in a 202. */
+/** After its intent and beyond the CRM's time-out, a batch is overdue. */
+const callSeconds = 10
+
+/** `more` stands beside the job in a 202. `isSettled`: asked once no call of the job can be under way any more, in case its worker died. */
 type Question<A extends z.ZodType> = {
   job: Job<z.ZodType, A>
   id: string
   describe(end: End<z.output<A>>): Promise<object> | object
   more?(): Promise<object> | object
+  isSettled?(): Promise<boolean>
 }
 
 /**
  * The answer of a route that answers what a worker did: waited for past the CRM's time-outs, then described by `describe`. As
  * RFC 7240 has it, `Prefer: respond-async` is answered 202 with the job, and so is `wait=N` where the job has not ended by then.
  */
-export const ask = async <A extends z.ZodType>(input: Input, {job, id, describe, more = () => ({})}: Question<A>): Promise<object> => {
+export const ask = async <A extends z.ZodType>(
+  input: Input,
+  {job, id, describe, isSettled, more = () => ({})}: Question<A>,
+): Promise<object> => {
   const {waitSeconds, applied} = readPreference(input.request.headers.prefer)
   if (applied === null) {
-    await waitForEnd(input, {id, name: job.name, seconds: input.config.CRM_TIMEOUT_SECONDS + moreSeconds})
+    const {CRM_TIMEOUT_SECONDS: timeoutSeconds} = input.config
+    const until = Date.now() + (timeoutSeconds + moreSeconds) * 1000
+    await waitForEnd(input, {id, name: job.name, seconds: timeoutSeconds + callSeconds})
+    await waitForEnd(input, {id, name: job.name, seconds: (until - Date.now()) / 1000, isSettled})
     return describe(await endOf(input, job, id))
   }
   await waitForEnd(input, {id, name: job.name, seconds: waitSeconds})

@@ -15,11 +15,6 @@ export const isOperator = (config: Pick<Config, 'ADMIN_TOKEN'>, authorization: s
   return bearer !== null && isAdminToken(config, bearer)
 }
 
-export const isScraper = (config: Pick<Config, 'ADMIN_TOKEN' | 'METRICS_TOKEN'>, authorization: string | undefined): boolean => {
-  const bearer = bearerOf(authorization)
-  return bearer !== null && mayScrape(config, bearer)
-}
-
 /**
  * The backoffice's gates: a bearer nobody knows is asked for another, one that is known or missing is told who may. A staff member's
  * view of an org is the org's and opens nothing here.

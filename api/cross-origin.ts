@@ -5,7 +5,7 @@ import {listOrigins} from '../shared/people/origins.ts'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const ACCEPTED =
   'Authorization, Content-Digest, Content-Type, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id'
-const EXPOSED = 'Content-Disposition, ETag, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id'
+const EXPOSED = 'Content-Disposition, ETag, Link, Location, Preference-Applied, Retry-After, WWW-Authenticate, X-Request-Id'
 const rememberSeconds = '600'
 
 /**

@@ -30,12 +30,12 @@ export const listen = async (tools: Tools, {witness, ...tuned}: Surroundings = {
   server.on('clientError', answerUnreadable)
   // Whoever does not read an answer would hold it and its connection for ever.
   server.setTimeout(tuned.stalledMs ?? stalledMs)
+  const maintenance = await watchMaintenance(tools)
   server.listen(PORT, HOST)
   await once(server, 'listening')
   const url = urlOf(server)
   const config = PORT === 0 ? knowPort(tools.config, url) : tools.config
   const draining = new AbortController()
-  const maintenance = watchMaintenance(config)
   server.on('request', createApp({...tools, config}, {isInMaintenance: maintenance.isOn, draining: draining.signal, witness}).callback())
   server.on('request', (_, response) =>
     response.once('close', () => draining.signal.aborted && setImmediate(() => server.closeIdleConnections())),
@@ -43,7 +43,7 @@ export const listen = async (tools: Tools, {witness, ...tuned}: Surroundings = {
   const drain = async () => {
     draining.abort()
     await close(server, DRAIN_SECONDS)
-    maintenance.close()
+    await maintenance.close()
   }
   return {url, drain}
 }

@@ -1,38 +1,54 @@
-import {existsSync, unwatchFile, watchFile} from 'node:fs'
-import {join} from 'node:path'
+import {setTimeout as sleep} from 'node:timers/promises'
 import type {Middleware} from 'koa'
 import type {Config} from '../shared/config.ts'
 import {Refusal} from '../shared/errors.ts'
-import {isOperator, isScraper} from './backoffice.ts'
+import type {Log} from '../shared/log.ts'
+import type {Hot} from '../sql/database.ts'
+import {readMaintenanceSwitch} from '../sql/maintenance.ts'
+import {isOperator} from './backoffice.ts'
 
-export type Maintenance = {isOn(): boolean; close(): void}
+export type Maintenance = {isOn(): boolean; close(): Promise<void>}
 
-const lookEveryMs = 500
+const readEveryMs = 1000
 const EXEMPT = ['/health', '/robots.txt']
 const DELETES_PERSON = /^\/staff\/people\/[^/]+\/delete$/
 
-/** The operator's switch: on while this file is there. */
-export const switchOf = ({STORAGE_DIR}: Pick<Config, 'STORAGE_DIR'>) => join(STORAGE_DIR, 'maintenance')
+type Tools = {config: Pick<Config, 'MAINTENANCE'>; hot: Hot; log: Log}
 
-/** On by MAINTENANCE, or while the file `maintenance` is in the storage folder. Looked at beside the requests, never during one. */
-export const watchMaintenance = ({MAINTENANCE, STORAGE_DIR}: Pick<Config, 'MAINTENANCE' | 'STORAGE_DIR'>): Maintenance => {
-  const path = switchOf({STORAGE_DIR})
-  let there = existsSync(path)
-  const look = ({nlink}: {nlink: number}) => {
-    there = nlink > 0
+/**
+ * On by MAINTENANCE in one process, or by the switch in the database for every process of the deployment. Reads the switch before the first
+ * request and then every second. If the database does not answer, the last known state remains.
+ */
+export const watchMaintenance = async ({config: {MAINTENANCE}, hot, log}: Tools): Promise<Maintenance> => {
+  const read = async () => (await readMaintenanceSwitch(hot, [])).length > 0
+  let isSwitchedOn = await read()
+  const closing = new AbortController()
+  const watch = async () => {
+    while (await sleep(readEveryMs, true, {signal: closing.signal, ref: false}).catch(() => false)) {
+      try {
+        isSwitchedOn = await read()
+      } catch (error) {
+        log.debug({err: error}, 'could not read the maintenance switch')
+      }
+    }
   }
-  // By stat and not by notification: storage may be a network disk.
-  watchFile(path, {interval: lookEveryMs, persistent: false}, look)
-  return {isOn: () => MAINTENANCE || there, close: () => unwatchFile(path, look)}
+  const watching = watch()
+  const close = async () => {
+    closing.abort()
+    await watching
+  }
+  return {isOn: () => MAINTENANCE || isSwitchedOn, close}
 }
 
-/** Before anything is read: no header, no row, no byte of the body. The operator may delete a person all the same, and figures are scraped. */
+/**
+ * Refuses before anything is read: no header, no row, no byte of the body. The operator's deletion of a person is the only exception. A CORS
+ * preflight is answered before, so that pages of other origins can read the refusal.
+ */
 export const refuseInMaintenance =
-  (config: Pick<Config, 'ADMIN_TOKEN' | 'METRICS_TOKEN'>, {isOn}: Pick<Maintenance, 'isOn'>): Middleware =>
+  (config: Pick<Config, 'ADMIN_TOKEN'>, {isOn}: Pick<Maintenance, 'isOn'>): Middleware =>
   (ctx, next) => {
     if (!isOn() || EXEMPT.includes(ctx.path)) return next()
     if (ctx.method === 'POST' && DELETES_PERSON.test(ctx.path) && isOperator(config, ctx.get('authorization'))) return next()
-    if (ctx.path === '/metrics' && isScraper(config, ctx.get('authorization'))) return next()
     ctx.set('retry-after', '300')
     throw new Refusal('MAINTENANCE', 'Lading is being maintained. Try again in a few minutes')
   }

@@ -8,6 +8,8 @@ import {type Mark, traced, traceId} from '../shared/tracing.ts'
 /** What the middlewares leave for each other, and for the log line. `route` is the pattern: a path may hold a customer's value. */
 export type State = {
   request: string
+  /** The `x-request-id` that the caller sent: never used as our own, so that no caller can choose what our records name. */
+  callerRequest?: string | undefined
   route?: string
   caller?: {via: string; org?: string | null}
   code?: string
@@ -19,19 +21,13 @@ const lingerMs = 10_000
 
 /** Names the request, sets what every answer carries, and writes one line about it when it is over. */
 export const observe =
-  (log: Log, draining: AbortSignal): Middleware<State> =>
+  (log: Log, draining: AbortSignal, headersOf: (path: string) => Record<string, string>): Middleware<State> =>
   async (ctx, next) => {
     const started = performance.now()
     requestBegan()
-    const [given] = /^[\w.:-]{1,64}$/.exec(ctx.get('x-request-id')) ?? []
-    ctx.state.request = given ?? newId('req')
-    ctx.set({
-      'x-request-id': ctx.state.request,
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'DENY',
-      'referrer-policy': 'no-referrer',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    })
+    ctx.state.callerRequest = /^[\w.:-]{1,64}$/.exec(ctx.get('x-request-id'))?.[0]
+    ctx.state.request = newId('req')
+    ctx.set({...headersOf(ctx.path), 'x-request-id': ctx.state.request})
     ctx.res.once('close', () => writeDown(ctx, log, performance.now() - started))
     ctx.res.once('finish', () => cutOff(ctx.req))
     await traced(ctx.method, {kind: 'server', parent: ctx.get('traceparent')}, async mark => {
@@ -43,18 +39,20 @@ export const observe =
   }
 
 const writeDown = ({state, method, status: answered, res}: Context, log: Log, ms: number) => {
-  const {request, route = null, caller, code, trace} = state as State
+  const {request, callerRequest, route = null, caller, code, trace} = state as State
   const status = res.writableFinished ? answered : null
   requestEnded({method, route, status, code, ms})
   const who = {org: caller?.org ?? null, caller: caller?.via ?? null}
-  log.info({request, method, route, status, ...(code && {code}), ms: Math.round(ms), ...(trace && {trace}), ...who}, 'request')
+  const given = {...(callerRequest && {callerRequest}), ...(code && {code}), ...(trace && {trace})}
+  log.info({request, method, route, status, ms: Math.round(ms), ...given, ...who}, 'request')
 }
 
 /** By the pattern of the route: a path may hold a customer's value. */
 const describeTo = (mark: Mark, {state, method, status}: Context) => {
-  const {request, route, code} = state as State
+  const {request, callerRequest, route, code} = state as State
   mark.rename(route ? `${method} ${route}` : method)
   mark.set({'http.request.method': method, 'http.response.status_code': status, 'lading.request': request})
+  if (callerRequest) mark.set({'lading.caller_request': callerRequest})
   if (route) mark.set({'http.route': route})
   if (code) mark.set({'lading.code': code})
   if (status >= 500) mark.fail(code ?? String(status))

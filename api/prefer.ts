@@ -48,14 +48,16 @@ export const describeJob = async ({db, queue, caller}: Omit<Tracked, 'request'>,
   return {...found, progress: done === null ? null : {done, total, unit}}
 }
 
+type WaitForEndOptions = {id: string; name: string; seconds: number; isSettled?: (() => Promise<boolean>) | undefined}
+
 /** Until the job has ended, the time is up, the client is gone or this process is asked to stop. */
-export const waitForEnd = async ({queue, request}: Waiting, {id, name, seconds}: {id: string; name: string; seconds: number}) => {
+export const waitForEnd = async ({queue, request}: Waiting, {id, name, seconds, isSettled}: WaitForEndOptions) => {
   const deadline = Date.now() + seconds * 1000
   const over = AbortSignal.any([request.signal, request.draining])
   for (let look = 0; Date.now() < deadline && !over.aborted; look++) {
     const job = await readJob(queue, {name, id})
-    if (!job || hasEnded(job)) return
-    const pauseMs = lookAgainMs[look] ?? lookAgainMs.at(-1)!
+    if (!job || hasEnded(job) || (await isSettled?.())) return
+    const pauseMs = isSettled ? 1_000 : (lookAgainMs[look] ?? lookAgainMs.at(-1)!)
     await sleep(Math.min(pauseMs, Math.max(0, deadline - Date.now())), undefined, {signal: over}).catch(() => {})
   }
 }

@@ -1,5 +1,5 @@
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http'
-import type {z} from 'zod'
+import {z} from 'zod'
 import type {Model} from '../shared/ai/model.ts'
 import type {PaymentProvider} from '../shared/billing/payment-provider.ts'
 import type {Config} from '../shared/config.ts'
@@ -35,6 +35,8 @@ export type Asked = {
   id: string
   method: string
   headers: IncomingHttpHeaders
+  /** The client's IP address, behind as many proxies as TRUSTED_PROXIES says. */
+  address: string
   /** Aborts when the client goes. */
   signal: AbortSignal
   /** Aborts when this process is asked to stop. */
@@ -89,11 +91,14 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
   sends?: Sent | readonly Sent[]
   /** One good request and what it is answered; both are held against the schemas. */
   example?: {params?: object; query?: object; body?: unknown; answer?: unknown}
-  /** What it may change. Reads by default for GET, else writes; `money` and `publisher` are closed to a staff member's view of an org. */
+  /** What it may change: `read` by default for GET, else `write`. Staff views of an org are closed to `money`, `publisher` and `access`. */
   effect?: Effect
   params?: P
   query?: Q
-  /** A schema for JSON, `bytes` for the whole body as it was sent, or `stream` for the body as it comes. */
+  /**
+   * A schema for JSON, `bytes` for the whole body as it was sent, or `stream` for the body as it comes. An object refuses unknown keys
+   * unless it is declared with `z.looseObject`.
+   */
   body?: B
   /** How large JSON or bytes may be, where a mebibyte is too little. */
   mostBytes?: number
@@ -109,9 +114,12 @@ type Declared<A extends Access, P extends Schema, Q extends Schema, B extends Bo
 export type Route = Declared<Access, any, any, any>
 export type Answer = object | Reply
 
-/** Gives back what it is given: the types of a handler's input come from the schemas beside it. */
+/** Declares a route: the types of a handler's input come from the schemas beside it, and its body refuses unknown keys. */
 export const route = <const A extends Access, P extends Schema = undefined, Q extends Schema = undefined, B extends Body = undefined>(
   declared: Declared<A, P, Q, B>,
-): Route => declared as unknown as Route
+): Route => ({...declared, body: refuseUnknownKeys(declared.body)}) as unknown as Route
+
+/** Without a catch-all, zod removes unknown keys silently: a misspelled `expiresAt` would create a token that never expires. */
+const refuseUnknownKeys = (body: Body): Body => (body instanceof z.ZodObject && body.def.catchall === undefined ? body.strict() : body)
 
 export const effectOf = ({effect, method}: Pick<Route, 'effect' | 'method'>): Effect => effect ?? (method === 'get' ? 'read' : 'write')

@@ -1,4 +1,5 @@
 import {setTimeout as sleep} from 'node:timers/promises'
+import {logSellingProblems} from '../shared/billing/verify/selling.ts'
 import {readConfig} from '../shared/config.ts'
 import {armFault} from '../shared/fault-point.ts'
 import {openLog} from '../shared/log.ts'
@@ -21,6 +22,7 @@ const tracing = await openTracing(config, {log, part: 'api'})
 const tools = await openTools(config, log)
 const {url, drain} = await listen(tools)
 log.info({url}, 'listening')
+void logSellingProblems(tools)
 
 let isDraining = false
 const stop = async (signal: string) => {

@@ -3,20 +3,36 @@ import {forgetStaffAction, recordStaffAction} from '../shared/people/staff-actio
 import type {Caller, Insider} from './access.ts'
 import {effectOf, type Route, type Tools} from './route.ts'
 
-type Asked = {caller: Caller | Insider | null; route: Route; request: string}
+type ViewWrite = {
+  caller: Caller | Insider | null
+  route: Route
+  request: string
+  /** The `x-request-id` that the caller sent. */
+  callerRequest: string | undefined
+  /** Path parameters: the ids of what the write is about. */
+  params: Record<string, string>
+}
 
 /**
- * What a staff member writes in a view of an org stands in the record before it is done, so that none is missing whatever breaks.
- * A refusal changed nothing and takes its line back; a failure that nobody foresaw may have, and leaves it.
+ * Records a write in a staff view before it is done, so that no write is missing whatever fails. A refusal changed nothing, so its record is
+ * removed; an unexpected failure may have changed something, so its record stays.
  */
 export const recordViewWrite = async <A>(
   {db}: Pick<Tools, 'db'>,
-  {caller, route, request}: Asked,
+  {caller, route, request, callerRequest, params: {org: _, ...target}}: ViewWrite,
   act: () => Promise<A> | A,
 ): Promise<A> => {
   if (!caller || !('staffView' in caller) || !caller.staffView || effectOf(route) === 'read') return act()
-  const {person: id, name, email, session} = caller
-  const detail = {method: route.method.toUpperCase(), route: route.path, session, request}
+  const {person: id, name, email, session, role} = caller
+  const detail = {
+    method: route.method.toUpperCase(),
+    route: route.path,
+    target,
+    role,
+    session,
+    request,
+    ...(callerRequest && {callerRequest}),
+  }
   const action = await recordStaffAction(db, {id, name, email}, {kind: 'write', org: caller.org!, detail})
   try {
     return await act()

@@ -1,7 +1,7 @@
 import {z} from 'zod'
+import {isLiveKey} from './billing/key-mode.ts'
+import {assertKeysAreSafe, DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './exposure.ts'
 import {readPattern, readPlace} from './outbound/hosts.ts'
-
-const DEVELOPMENT_KEY = 'dev:bGFkaW5nLWRldmVsb3BtZW50LWtleS1vbmx5LTMyYnk='
 
 const flag = z.enum(['', '0', '1', 'true', 'false']).transform(text => text === '1' || text === 'true')
 const list = z.string().transform(text =>
@@ -12,15 +12,17 @@ const list = z.string().transform(text =>
 )
 
 /** `id:base64` pairs, comma separated; the first seals, all of them open. Each key is 32 bytes. */
-const keyRing = list.transform((pairs, ctx) =>
-  pairs.map(pair => {
+const keyRing = list.transform((pairs, ctx) => {
+  if (!pairs.length)
+    ctx.addIssue({code: 'custom', message: 'No key is given. Each is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
+  return pairs.map(pair => {
     const [id = '', base64 = ''] = pair.split(':')
     const key = Buffer.from(base64, 'base64')
     if (!id || key.length !== 32)
       ctx.addIssue({code: 'custom', message: 'Each key is <id>:<32 bytes in base64>, e.g. k1:$(openssl rand -base64 32)'})
     return {id, key}
-  }),
-)
+  })
+})
 
 /** Where connections of the kind `generic` may lead: https, or a loopback address for what runs beside us. */
 const origins = list.transform((items, ctx) =>
@@ -71,13 +73,14 @@ const Environment = z.object({
   METRICS_PORT: z.coerce.number().int().min(0).max(65_535).optional(),
   RETURN_ORIGINS: list.prefault(''),
   CRM_CLIENT_ID: z.string().default('1000.LADING'),
-  CRM_CLIENT_SECRET: z.string().default('stand-in-secret'),
+  CRM_CLIENT_SECRET: z.string().default(DEVELOPMENT_CRM_SECRET),
   CRM_STANDIN_URL: z.url().optional(),
   GENERIC_ORIGINS: origins.prefault(''),
   PRIVATE_HOSTS: listOf(readPlace, 'each is <host>:<port>, e.g. nas.example.internal:22').prefault(''),
   SOURCE_HOSTS: listOf(readPattern, 'each is a host, *.<domain> for what is below it, or * for every public one').prefault('*'),
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
+  CRM_LAG_SECONDS: z.coerce.number().min(0).max(600).default(60),
   IMPORTS_PER_WORKER: z.coerce.number().int().min(1).max(100).default(4),
   LEASE_SECONDS: z.coerce.number().min(1).max(120).default(15),
   FILE_LIMIT_BYTES: z.coerce
@@ -102,6 +105,7 @@ const Environment = z.object({
   RATE_PER_ADDRESS: z.coerce.number().int().min(0).default(60_000),
   RATE_PER_BEARER: z.coerce.number().int().min(0).default(12_000),
   TRUSTED_PROXIES: z.coerce.number().int().min(0).max(10).default(0),
+  HSTS_SECONDS: z.coerce.number().int().min(0).default(31_536_000),
   MAINTENANCE: flag.prefault(''),
   DEFAULT_PLAN: z.enum(['free', 'team', 'business', 'enterprise']).default('enterprise'),
   SMTP_URL: z.url({protocol: /^smtps?$/, error: 'As smtp://user:password@host:587 or smtps://host:465'}).optional(),
@@ -111,6 +115,8 @@ const Environment = z.object({
   PAYMENT_WEBHOOK_SECRETS: list.prefault(''),
   PAYMENT_PORTAL_CONFIGURATION: z.string().optional(),
   PAYMENT_ENVIRONMENT: z.string().max(100).optional(),
+  DEFAULT_PLAN_CONFIRMED: flag.prefault(''),
+  PAYMENT_PROMOTION_CODES: flag.prefault(''),
   MODEL_KIND: z.enum(['openai', 'anthropic']).optional(),
   MODEL_URL: z.url({protocol: /^https?$/}).optional(),
   MODEL_API_KEY: z.string().optional(),
@@ -123,7 +129,7 @@ const Environment = z.object({
 
 export type Config = ReturnType<typeof readConfig>
 
-/** Parses the environment once. Throws one error that names every bad variable; production refuses the development key. */
+/** Parses the environment once. Throws one error that names every bad variable. A process that other machines reach needs keys of its own. */
 export const readConfig = (environment: Record<string, string | undefined> = process.env) => {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
   const parsed = Environment.safeParse(given)
@@ -137,10 +143,20 @@ export const readConfig = (environment: Record<string, string | undefined> = pro
       'Configuration: PAYMENT_API_KEY is set, so PAYMENT_WEBHOOK_SECRETS is needed too: what is paid for comes into effect by webhooks',
     )
   refuseHalfModel(config)
+  refuseGivenAway(config)
+  assertKeysAreSafe(config)
   if (config.NODE_ENV === 'production') refuseDefaults(config)
   const PAYMENT_ENVIRONMENT = config.PAYMENT_ENVIRONMENT ?? config.NODE_ENV
   return {...config, PAYMENT_ENVIRONMENT, PUBLIC_URL: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`}
 }
+
+/** For `lading billing setup`, which creates the webhook endpoint whose secret the other processes need. It gives nobody a plan. */
+export const readSetupConfig = (environment: Record<string, string | undefined> = process.env) =>
+  readConfig({
+    ...environment,
+    PAYMENT_WEBHOOK_SECRETS: environment.PAYMENT_WEBHOOK_SECRETS || 'not-created-yet',
+    DEFAULT_PLAN_CONFIRMED: '1',
+  })
 
 /** For processes that cannot do without Postgres: the reason in one sentence, and what to do. */
 export const databaseUrlOf = ({DATABASE_URL}: {DATABASE_URL?: string | undefined}) => {
@@ -162,6 +178,14 @@ export const storageOf = (
   return {directory, s3: {bucket, region, endpoint, accessKeyId, secretAccessKey}}
 }
 
+/** With a live key a deployment sells; a paid plan for every new org is then more likely forgotten than meant. */
+const refuseGivenAway = ({PAYMENT_API_KEY, DEFAULT_PLAN, DEFAULT_PLAN_CONFIRMED}: z.output<typeof Environment>) => {
+  if (!isLiveKey(PAYMENT_API_KEY) || DEFAULT_PLAN === 'free' || DEFAULT_PLAN_CONFIRMED) return
+  throw new Error(
+    `Configuration: PAYMENT_API_KEY is a live key, and DEFAULT_PLAN=${DEFAULT_PLAN} gives every new org a paid plan. Set DEFAULT_PLAN=free, or DEFAULT_PLAN_CONFIRMED=1 if that is meant`,
+  )
+}
+
 const MODEL = ['MODEL_KIND', 'MODEL_URL', 'MODEL_API_KEY', 'MODEL_NAME'] as const
 
 const refuseHalfModel = (config: z.output<typeof Environment>) => {
@@ -171,9 +195,6 @@ const refuseHalfModel = (config: z.output<typeof Environment>) => {
 }
 
 const refuseDefaults = (config: z.output<typeof Environment>) => {
-  const defaults = (['SECRETS_KEYS', 'SESSION_KEYS'] as const).filter(name => config[name].some(({id}) => id === 'dev'))
-  const missing = [...defaults, ...(config.CRM_CLIENT_SECRET === 'stand-in-secret' ? ['CRM_CLIENT_SECRET'] : [])]
-  if (missing.length) throw new Error(`Production needs its own ${missing.join(', ')}: the development defaults are public.`)
   if (config.CRM_STANDIN_URL) throw new Error('Production does not talk to the CRM stand-in: unset CRM_STANDIN_URL.')
   if (config.PAYMENT_API_URL && !config.PAYMENT_API_KEY?.startsWith('sk_test_'))
     throw new Error('Production sends a live key to the payment provider itself only: unset PAYMENT_API_URL.')

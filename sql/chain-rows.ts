@@ -4,14 +4,21 @@ import {type Db, type Hot, prepare, sql} from './database.ts'
 /** How a row came by its record. Only one row of a chain may have made or taken a record. */
 export const HOW = {made: 1, taken: 2, updated: 3, matched: 4} as const
 
-/** What rows of the chain already came to, by their match key: it knows our own writes before any search of the CRM does. */
+/**
+ * What rows of the chains already came to, by match key: the ledger knows our own writes before any search of the CRM does. `recordId` is
+ * null for a row, `row`, whose create was never answered: its record may exist under the key.
+ */
 export const findMatches = (hot: Hot, {chains, module, keys}: {chains: number[]; module: number; keys: Buffer[]}) =>
   findMatchesStatement(hot, [chains, module, keys])
 
-const findMatchesStatement = prepare<{key: Buffer; recordId: string}>(
+const findMatchesStatement = prepare<{key: Buffer; recordId: string | null; rowKey: string | null; row: number | null}>(
   'find-matches',
-  `select distinct on (match_key, record_id) match_key as key, record_id as "recordId" from chain_rows
-   where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[]) and how in (1, 2, 3)`,
+  `select * from (
+     select distinct on (match_key, record_id) match_key as key, record_id as "recordId", null as "rowKey", null::bigint as row from chain_rows
+     where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[]) and how in (1, 2, 3)) written
+   union all
+   select match_key, null, row_key, row_number from unsettled
+   where chain_no = any($1::bigint[]) and module_no = $2::smallint and match_key = any($3::bytea[]) and kind = 0`,
 )
 
 /** Which of these rows have a record, which, and how and in which run they came by it; what the chain itself came to before what the one it looks back at did. */
@@ -46,9 +53,9 @@ const findPatchableStatement = prepare<{key: string; recordId: string; how: numb
 export const findInherited = (hot: Hot, {chain, run, module, keys}: {chain: number; run: number; module: number; keys: string[]}) =>
   findInheritedStatement(hot, [chain, run, module, keys])
 
-const findInheritedStatement = prepare<{key: string; recordId: string}>(
+const findInheritedStatement = prepare<{key: string; recordId: string; mayExistTwice: boolean}>(
   'find-inherited',
-  `select row_key as key, record_id as "recordId" from chain_rows
+  `select row_key as key, record_id as "recordId", may_exist_twice as "mayExistTwice" from chain_rows
    where chain_no = $1::bigint and module_no = $3::smallint and row_key = any($4::text[]) and run_no <> $2::bigint and how in (1, 2, 3)`,
 )
 
@@ -64,6 +71,15 @@ export const listHolders = (db: Db, {chain, module, records}: {chain: number; mo
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
     select record_id as "recordId", row_key as key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)
+
+/** Rows that wrote these records in other runs of the chain. */
+export const listWriters = (db: Db, {chain, run, module, records}: {chain: number; run: number; module: number; records: string[]}) =>
+  db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`
+    select record_id as "recordId", row_key as key from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2) and run_no <> ${run}
+    union all
+    select record_id, row_key from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how = 3 and run_no <> ${run}`)
 
 /** Which of these records any row of the chain has to do with, and how. */
 export const listHows = (db: Db, {chain, module, records}: {chain: number; module: number; records: string[]}) =>

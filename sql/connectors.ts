@@ -56,13 +56,13 @@ export const reconnect = (
   tx: Tx,
   {org, dc, crmOrgId, apiDomain, crmUserId, crmUserName, scopes}: Omit<NewConnector, 'id' | 'name' | 'person' | 'kind' | 'document'>,
 ) =>
-  tx.maybeOne(sql.type(z.object({id: z.string()}))`
+  tx.maybeOne(sql.type(z.object({id: z.string(), name: z.string()}))`
     update connectors set state = 'connected', crm_user_name = ${crmUserName}, scopes = ${sql.array(scopes, 'text')}
     where id = (
       select id from connectors
       where org_id = ${org} and dc = ${dc} and crm_org_id = ${crmOrgId} and api_domain = ${apiDomain} and crm_user_id = ${crmUserId}
       order by id desc limit 1 for update)
-    returning id`)
+    returning id, name`)
 
 /** Null for another org's connector and for no connector alike. */
 export const findConnector = (db: Db, {org, id}: {org: string; id: string}) =>

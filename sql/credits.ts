@@ -131,7 +131,8 @@ export const holdCredits = (tx: Tx, {org, ref, amount}: {org: string; ref: strin
       from credit_grants where org_id = ${org} and remaining > held and (expires_at is null or expires_at > lading_now())),
     taken as (select ref, least(free, ${amount} - before)::int8 as amount from free where before < ${amount}),
     held as (update credit_grants g set held = held + taken.amount from taken where g.org_id = ${org} and g.ref = taken.ref)
-    insert into credit_holds (org_id, ref, grant_ref, amount) select ${org}, ${ref}, ref, amount from taken`)
+    insert into credit_holds (org_id, ref, grant_ref, amount) select ${org}, ${ref}, ref, amount from taken
+    on conflict (org_id, ref, grant_ref) do update set amount = credit_holds.amount + excluded.amount`)
 
 /** Spends so many of the credits held, in the same order, and gives the others back to their grants. Answers what was spent, by pool. */
 export const spendHeld = async (tx: Tx, {org, ref, spent}: {org: string; ref: string; spent: number}) => {
@@ -149,6 +150,9 @@ export const spendHeld = async (tx: Tx, {org, ref, spent}: {org: string; ref: st
   await tx.query(sql.type(Empty)`delete from credit_holds where org_id = ${org} and ref = ${ref}`)
   return sums
 }
+
+export const setReserved = (tx: Tx, {org, ref, amount}: {org: string; ref: string; amount: number}) =>
+  tx.query(sql.type(Empty)`update credit_reservations set amount = ${amount} where org_id = ${org} and ref = ${ref}`)
 
 type Ended = {org: string; ref: string; state: 'settled' | 'released' | 'expired'; spent: number}
 

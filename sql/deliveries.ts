@@ -52,6 +52,13 @@ export const beginAgain = (tx: Tx, {org, endpoint, id}: OfEndpoint & {id: string
     update deliveries set state = 'pending', attempts = 0, next_at = lading_now()
     where org_id = ${org} and endpoint_id = ${endpoint} and id = ${id} returning id`)
 
+/** Makes a pending delivery the next one of its endpoint. */
+export const putFirst = (tx: Tx, {endpoint, id}: {endpoint: string; id: string}) =>
+  tx.query(sql.type(Empty)`
+    update deliveries set next_at = (
+      select least(min(next_at), lading_now()) - interval '1 millisecond' from deliveries where endpoint_id = ${endpoint} and state = 'pending')
+    where id = ${id} and state = 'pending'`)
+
 const Posting = z.object({
   id: z.string(),
   attempt: z.number(),

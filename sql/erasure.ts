@@ -5,7 +5,7 @@ import {type Db, sql, type Tx} from './database.ts'
 export const OF_RUNS = {
   ...{run_log: 'run_no', chain_rows: 'chain_no', unsettled: 'run_no', sends: 'run_no', admissions: 'run_no'},
   ...{released_attempts: 'run_no', takes: 'run_no', writes: 'run_no', question_rows: 'run_no', run_lookups: 'run_no'},
-  ...{run_parent_keys: 'run_no', segments: 'run_no'},
+  ...{run_parent_keys: 'run_no', segments: 'run_no', record_claims: 'run_no'},
 } as const
 export type OfRuns = keyof typeof OF_RUNS
 export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]

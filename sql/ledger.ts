@@ -1,6 +1,5 @@
-import {z} from 'zod'
 import {arrayLiteral, columnLiteral} from './array-literal.ts'
-import {type Db, type Hot, prepare, sql, statementsIn, type Tx} from './database.ts'
+import {type Hot, prepare, statementsIn, type Tx} from './database.ts'
 
 /**
  * The two statements in the life of a batch, each for several batches at once. Each is one round trip and leaves no transaction open; each raises LD001 when its
@@ -106,7 +105,8 @@ export type LogRow = {
   code: string | null
   message: string | null
 }
-export type ChainRow = {module: number; key: string; recordId: string; how: number; matchKey: Buffer | null}
+/** `mayExistTwice`: a create of the row was never answered, so a second record may exist. */
+export type ChainRow = {module: number; key: string; recordId: string; how: number; matchKey: Buffer | null; mayExistTwice?: boolean}
 export type OpenQuestion = {
   module: number
   key: string
@@ -121,6 +121,10 @@ export type OpenQuestion = {
   ended?: boolean
   /** The CRM has done with the send so many seconds after it left; null: by its batch's deadline. */
   doneSeconds?: number | null
+  /** Creates added to those of the row that were never answered. Default 0. */
+  creates?: number
+  /** The key of the record that an unanswered create would have made. Null keeps the stored one. */
+  matchKey?: Buffer | null
 }
 type RowName = {module: number; key: string}
 
@@ -203,6 +207,9 @@ const valuesOf = (s: Settlement) => [
   s.opened.map(({ended = false}) => ended),
   s.opened.map(({doneSeconds = null}) => doneSeconds),
   s.isProgress ?? true,
+  s.opened.map(({creates = 0}) => creates),
+  columnLiteral(s.opened, 'matchKey'),
+  s.kept.map(({mayExistTwice = false}) => mayExistTwice),
 ]
 
 const settleText = `with gone as (delete from sends where run_no = $1::bigint and batch_no = any($4::bigint[]) and fence <= $2::bigint returning 1),
@@ -222,27 +229,30 @@ const settleText = `with gone as (delete from sends where run_no = $1::bigint an
        $18::smallint[], $19::text[], $20::text[])
        with ordinality as l(key, flow, number, module, phase, target, attempt, record_id, outcome, code, message, ord)),
    kept as (
-     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no)
-     select $21::bigint, module, key, record_id, how, match_key, $1
-     from head, unnest($22::smallint[], $23::text[], $24::text[], $25::smallint[], $26::bytea[]) as k(module, key, record_id, how, match_key)
+     insert into chain_rows (chain_no, module_no, row_key, record_id, how, match_key, run_no, may_exist_twice)
+     select $21::bigint, module, key, record_id, how, match_key, $1, twice
+     from head, unnest($22::smallint[], $23::text[], $24::text[], $25::smallint[], $26::bytea[], $49::boolean[]) as k(module, key, record_id, how, match_key, twice)
      on conflict (chain_no, module_no, row_key) do update set record_id = excluded.record_id, match_key = excluded.match_key, run_no = excluded.run_no,
+       may_exist_twice = chain_rows.may_exist_twice or excluded.may_exist_twice,
        how = case when chain_rows.record_id = excluded.record_id then least(chain_rows.how, excluded.how) else excluded.how end),
    opened as (
-     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, sent_at,
-       deadline_at)
-     select $21, module, key, $1, flow, number, o.kind, o.target, o.witness, o.digest, attempt, o.ended,
+     insert into unsettled (chain_no, module_no, row_key, run_no, flow_no, row_number, kind, target, witness, digest, last_attempt, ended, creates,
+       match_key, sent_at, deadline_at)
+     select $21, module, key, $1, flow, number, o.kind, o.target, o.witness, o.digest, attempt, o.ended, o.creates, o.match_key,
        coalesce(s.sent_at, u.sent_at, lading_now()),
        least(coalesce(s.deadline_at, u.deadline_at, lading_now() + make_interval(secs => $39::float8)),
          coalesce(s.sent_at, lading_now()) + make_interval(secs => done_seconds))
      from head, unnest($27::smallint[], $28::text[], $29::smallint[], $30::bigint[], $31::smallint[], $32::text[], $33::boolean[], $34::smallint[],
-       $40::bytea[], $44::boolean[], $45::float8[]) as o(module, key, flow, number, kind, target, witness, attempt, digest, ended, done_seconds)
+       $40::bytea[], $44::boolean[], $45::float8[], $47::smallint[], $48::bytea[]) as o(module, key, flow, number, kind, target, witness, attempt, digest, ended,
+       done_seconds, creates, match_key)
      left join lateral (
        select min(sent_at) as sent_at, max(deadline_at) as deadline_at from sends
        where run_no = $1 and module_no = o.module and o.key = any(row_keys)) s on true
      left join unsettled u on u.chain_no = $21 and u.module_no = o.module and u.row_key = o.key
      on conflict (chain_no, module_no, row_key) do update set run_no = excluded.run_no, kind = excluded.kind, target = excluded.target,
        witness = excluded.witness, digest = excluded.digest, flow_no = excluded.flow_no, last_attempt = excluded.last_attempt,
-       ended = excluded.ended, deadline_at = excluded.deadline_at,
+       ended = excluded.ended, deadline_at = excluded.deadline_at, creates = unsettled.creates + excluded.creates,
+       match_key = coalesce(excluded.match_key, unsettled.match_key),
        sent_at = case when unsettled.kind = 0 and excluded.kind = 0 then least(unsettled.sent_at, excluded.sent_at) else excluded.sent_at end),
    closed as (
      delete from unsettled u using head, unnest($35::smallint[], $36::text[]) as c(module_no, row_key)
@@ -256,41 +266,3 @@ const settleText = `with gone as (delete from sends where run_no = $1::bigint an
    select case when exists (select from head) then (select base from head) else stop_if('the gate of T2 is shut') end`
 
 const settleStatement = prepare('settle', settleText)
-
-/** After a lost answer to T1: was the batch kept? */
-export const findSend = async (hot: Hot, {run, batch}: {run: number; batch: number}) =>
-  (await findSendStatement(hot, [run, batch])).length === 1
-
-const findSendStatement = prepare('find-send', 'select 1 from sends where run_no = $1::bigint and batch_no = $2::bigint')
-
-/** The same attempt goes again after the CRM asked us to wait: its deadline moves, nothing else does. False where the gate of T1 is shut by now. */
-export const moveDeadline = async (
-  hot: Hot,
-  {run, batch, fence, answerSeconds}: {run: number; batch: number; fence: number; answerSeconds: number},
-) => (await moveDeadlineStatement(hot, [run, batch, fence, answerSeconds])).length === 1
-
-const moveDeadlineStatement = prepare(
-  'move-deadline',
-  `update sends set deadline_at = lading_now() + make_interval(secs => $4::float8)
-   where run_no = $1::bigint and batch_no = $2::bigint and fence = $3::bigint and run_standing($1) = 'open' returning 1`,
-)
-
-const OpenSend = z.object({
-  batch: z.number(),
-  flow: z.number(),
-  module: z.number(),
-  kind: z.number(),
-  keys: z.array(z.string()),
-  numbers: z.array(z.number()),
-  attempts: z.array(z.number()),
-  targets: z.array(z.string().nullable()),
-  witness: z.array(z.boolean()),
-  digests: z.array(z.instanceof(Buffer).nullable()).nullable(),
-})
-
-/** What a dead owner left in flight. */
-export const listSends = (db: Db, run: number) =>
-  db.any(sql.type(OpenSend)`
-    select batch_no as batch, flow_no as flow, module_no as module, kind, row_keys as keys, row_numbers as numbers, attempts, targets, witness,
-      digests
-    from sends where run_no = ${run} order by batch_no`)

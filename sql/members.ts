@@ -2,11 +2,18 @@ import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
 export const Role = z.enum(['operator', 'builder', 'admin', 'owner'])
-const Member = z.object({id: z.string(), role: Role})
-const Listed = Member.extend({personId: z.string(), name: z.string(), email: z.string(), createdAt: z.string()})
+const Member = z.object({id: z.string(), role: Role, isManual: z.boolean()})
+const Listed = z.object({
+  ...{id: z.string(), personId: z.string(), name: z.string(), email: z.string(), role: Role},
+  /** Whether an admin or an accepted invitation set the role, or the CRM's profile. */
+  roleSource: z.enum(['manual', 'crm']),
+  createdAt: z.string(),
+})
 export type MemberRow = z.output<typeof Listed>
 
-const listed = sql.fragment`members.id, person_id as "personId", people.name, people.email, role, members.created_at as "createdAt"`
+const columns = sql.fragment`id, role, manual_role as "isManual"`
+const listed = sql.fragment`members.id, person_id as "personId", people.name, people.email, role,
+  case when manual_role then 'manual' else 'crm' end as "roleSource", members.created_at as "createdAt"`
 
 /** Oldest first. */
 export const listMembers = (db: Db, org: string) =>
@@ -18,7 +25,11 @@ export const readMember = (db: Db, {org, id}: {org: string; id: string}) =>
     select ${listed} from members join people on people.id = person_id where org_id = ${org} and members.id = ${id}`)
 
 export const findMember = (db: Db, {org, person}: {org: string; person: string}) =>
-  db.maybeOne(sql.type(Member)`select id, role from members where org_id = ${org} and person_id = ${person}`)
+  db.maybeOne(sql.type(Member)`select ${columns} from members where org_id = ${org} and person_id = ${person}`)
+
+/** The membership cannot end before the end of the transaction. */
+export const holdMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.maybeOne(sql.type(Member)`select ${columns} from members where org_id = ${org} and person_id = ${person} for key share`)
 
 export const isMemberAt = (tx: Tx, {dc, crmOrgId, person}: {dc: string; crmOrgId: string; person: string}) =>
   tx.oneFirst(sql.type(z.object({found: z.boolean()}))`
@@ -32,24 +43,24 @@ export const keepMember = (db: Db, {id, org, person, role}: {id: string; org: st
   db.one(sql.type(Member)`
     insert into members (id, org_id, person_id, role) values (${id}, ${org}, ${person}, ${role})
     on conflict (org_id, person_id) do update set role = excluded.role
-    returning id, role`)
+    returning ${columns}`)
 
 /**
  * How to ask the CRM what this member is there: by the account they sign in with, through a connection of the org's own CRM org.
- * Null for owners, in orgs that do not follow the CRM's roles, for people from elsewhere, and without such a connection.
+ * Null in orgs that do not follow the CRM's roles, for people of another data centre, and without such a connection.
  */
 export const findFollowed = (db: Db, {org, person}: {org: string; person: string}) =>
-  db.maybeOne(sql.type(z.object({connector: z.string(), zuid: z.string()}))`
-    select connectors.id as connector, split_part(people.subject, ':', 2) as zuid
+  db.maybeOne(sql.type(z.object({connector: z.string(), zuid: z.string(), invited: z.boolean()}))`
+    select connectors.id as connector, split_part(people.subject, ':', 2) as zuid, invited
     from members
     join orgs on orgs.id = members.org_id and orgs.follows_crm_roles
     join people on people.id = members.person_id and split_part(people.subject, ':', 1) = orgs.crm_dc
     join connectors on connectors.org_id = orgs.id and connectors.dc = orgs.crm_dc and connectors.crm_org_id = orgs.crm_org_id
-    where members.org_id = ${org} and members.person_id = ${person} and members.role <> 'owner' and connectors.state = 'connected'
+    where members.org_id = ${org} and members.person_id = ${person} and connectors.state = 'connected'
     order by connectors.id desc limit 1`)
 
-export const setRole = (tx: Tx, {id, role}: {id: string; role: z.output<typeof Role>}) =>
-  tx.query(sql.type(z.object({}))`update members set role = ${role} where id = ${id}`)
+export const setRole = (tx: Tx, {id, role, isManual}: {id: string; role: z.output<typeof Role>; isManual: boolean}) =>
+  tx.query(sql.type(z.object({}))`update members set role = ${role}, manual_role = ${isManual} where id = ${id}`)
 
 export const deleteMember = (tx: Tx, id: string) => tx.query(sql.type(z.object({}))`delete from members where id = ${id}`)
 
@@ -57,8 +68,14 @@ export const hasOwner = (tx: Tx, org: string) =>
   tx.oneFirst(sql.type(z.object({found: z.boolean()}))`
     select exists (select from members where org_id = ${org} and role = 'owner') as found`)
 
+/** The role of an accepted invitation is set in Lading: the CRM does not change it. */
 export const markInvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
-  tx.query(sql.type(z.object({}))`update members set invited = true where org_id = ${org} and person_id = ${person}`)
+  tx.query(sql.type(z.object({}))`
+    update members set invited = true, manual_role = true where org_id = ${org} and person_id = ${person}`)
+
+/** From now on a sign-in without the CRM org leads elsewhere. */
+export const markUninvited = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.query(sql.type(z.object({}))`update members set invited = false where org_id = ${org} and person_id = ${person} and invited`)
 
 /** The org somebody was invited to last, of those they are still in. */
 export const findInvited = (db: Db, person: string) =>
@@ -68,4 +85,4 @@ export const findInvited = (db: Db, person: string) =>
 /** The membership as it stands, and which version of it this is; held to the end of the transaction. */
 export const lockMember = (tx: Tx, {org, person}: {org: string; person: string}) =>
   tx.maybeOne(sql.type(Member.extend({version: z.string()}))`
-    select id, role, xmin::text as version from members where org_id = ${org} and person_id = ${person} for no key update`)
+    select ${columns}, xmin::text as version from members where org_id = ${org} and person_id = ${person} for no key update`)

@@ -25,16 +25,17 @@ const Refresh = z.object({
   grant: z.string(),
   clientId: z.string(),
   expired: z.boolean(),
+  used: z.boolean(),
   reused: z.boolean(),
   revoked: z.boolean(),
   banned: z.boolean(),
 })
 
-/** A refresh token and how its grant stands; both are held to the end of the transaction. `reused`: it was used more than `graceSeconds` ago. */
+/** Locks a refresh token and its grant until the transaction ends. `used`: it was used before; `reused`: more than `graceSeconds` ago. */
 export const lockRefresh = (tx: Tx, hash: Buffer, {graceSeconds}: {graceSeconds: number}) =>
   tx.maybeOne(sql.type(Refresh)`
     select g.id as grant, g.client_id as "clientId", t.expires_at <= lading_now() as expired,
-      coalesce(t.used_at <= lading_now() - make_interval(secs => ${graceSeconds}), false) as reused, g.revoked_at is not null as revoked, p.banned_at is not null as banned
+      t.used_at is not null as used, coalesce(t.used_at <= lading_now() - make_interval(secs => ${graceSeconds}), false) as reused, g.revoked_at is not null as revoked, p.banned_at is not null as banned
     from oauth_tokens t join oauth_grants g on g.id = t.grant_id join people p on p.id = g.person_id
     where t.hash = ${sql.binary(hash)} and t.kind = 'refresh'
     for update of t, g`)
@@ -51,6 +52,17 @@ export const findGrantOf = (db: Db, hash: Buffer) =>
 /** With every token of it. Twice keeps the first time. */
 export const revokeGrant = (db: Db, id: string) =>
   db.query(sql.type(Empty)`update oauth_grants set revoked_at = lading_now() where id = ${id} and revoked_at is null`)
+
+/** What a member let MCP clients do in one org. */
+export const revokeGrantsOf = (tx: Tx, {org, person}: Whose) =>
+  tx.query(sql.type(Empty)`
+    update oauth_grants set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null`)
+
+/** Whose a refresh token is, and where. */
+export const findHolder = (db: Db, hash: Buffer) =>
+  db.maybeOne(sql.type(z.object({org: z.string(), person: z.string()}))`
+    select org_id as org, person_id as person from oauth_tokens t join oauth_grants g on g.id = t.grant_id
+    where t.hash = ${sql.binary(hash)} and t.kind = 'refresh'`)
 
 const Listed = z.object({
   id: z.string(),

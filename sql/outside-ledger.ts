@@ -22,6 +22,8 @@ const RowStanding = z.object({
   sending: z.boolean(),
   recordId: z.string().nullable(),
   how: z.number().nullable(),
+  /** The record is from an earlier run of the chain. */
+  inherited: z.boolean(),
 })
 export type RowStanding = z.infer<typeof RowStanding>
 
@@ -31,7 +33,8 @@ export const listRowStandings = (tx: Tx, {run, chain, module, keys}: {run: numbe
     with flying as (select unnest(row_keys) as key from sends where run_no = ${run} and module_no = ${module})
     select r.key, a.row_key is not null as counted, a.parent_key as parent,
       greatest(a.last_attempt, f.last_attempt, case when u.run_no = ${run} then u.last_attempt end, 0)::int as "lastAttempt",
-      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how
+      coalesce(a.last_patch, 0) as "lastPatch", coalesce(a.outcome, f.outcome) as outcome, u.kind, r.key in (select key from flying) as sending, c.record_id as "recordId", c.how,
+      coalesce(c.run_no <> ${run}, false) as inherited
     from unnest(${sql.array(keys, 'text')}) with ordinality as r(key, at)
     left join admissions a on a.run_no = ${run} and a.module_no = ${module} and a.row_key = r.key
     left join released_attempts f on f.run_no = ${run} and f.module_no = ${module} and f.row_key = r.key

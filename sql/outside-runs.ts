@@ -29,11 +29,63 @@ export const beginOutsideRun = (tx: Tx, no: number) =>
   tx.query(sql.type(Empty)`
     update runs set state = 'writing', engine = 'outside', started_at = coalesce(started_at, lading_now()) where run_no = ${no}`)
 
-/** A run no connection was named for is fixed by its first write; any write lifts the note of a spent day. */
+const ChainEnd = z.object({no: z.number(), id: z.string(), chain: z.number()})
+export type ChainEnd = z.infer<typeof ChainEnd>
+
+/** The ended external run of an import that began last and that no run carries on. The import is locked. */
+export const findLastOutside = (tx: Tx, {importNo, run}: {importNo: number; run: number}) =>
+  tx.maybeOne(sql.type(ChainEnd)`
+    select run_no as no, id, coalesce(chain_no, run_no) as chain from runs r
+    where import_no = ${importNo} and run_no <> ${run} and engine = 'outside' and state = 'ended' and expired_at is null and not dry_run
+      and not exists (select from runs later where later.retry_of = r.run_no and not later.dry_run)
+    order by started_at desc, run_no desc limit 1`)
+
+export const joinChain = (tx: Tx, {run, previous}: {run: number; previous: {no: number; chain: number}}) =>
+  tx.query(sql.type(Empty)`update runs set retry_of = ${previous.no}, chain_no = ${previous.chain} where run_no = ${run}`)
+
+/** A run that was authorised and never begun gives up the run that it was to carry on. */
+export const leaveChain = (tx: Tx, {previous}: {previous: number}) =>
+  tx.query(sql.type(Empty)`
+    update runs set retry_of = null, chain_no = run_no where retry_of = ${previous} and state = 'authorised' and not dry_run`)
+
+type NameRow = {kind: 'module' | 'flow'; no: number; name: string}
+
+/** The numbers that the runs of a chain give their modules and flows. */
+export const insertNames = (tx: Tx, {run, names}: {run: number; names: readonly NameRow[]}) =>
+  tx.query(sql.type(Empty)`
+    insert into run_names (run_no, kind, no, name)
+    select ${run}, kind, no, name
+    from unnest(${sql.array(
+      names.map(({kind}) => kind),
+      'text',
+    )}, ${sql.array(
+      names.map(({no}) => no),
+      'int2',
+    )}, ${sql.array(
+      names.map(({name}) => name),
+      'text',
+    )}) as n(kind, no, name)`)
+
+/** The first write of a run without a connection sets the connection. */
 export const fixConnector = (tx: Tx, {no, connector}: {no: number; connector: string}) =>
   tx.query(sql.type(Empty)`
-    update runs set connector_id = ${connector}, stopped_by = null
-    where run_no = ${no} and (connector_id is distinct from ${connector} or stopped_by is not null)`)
+    update runs set connector_id = ${connector} where run_no = ${no} and connector_id is distinct from ${connector}`)
+
+/** The CRM has quota again: the note goes, and the lease that was extended for it ends as any other. */
+export const clearAllowanceNote = async (tx: Tx, {no, leaseSeconds}: {no: number; leaseSeconds: number}) => {
+  await tx.query(sql.type(Empty)`update runs set stopped_by = null where run_no = ${no}`)
+  await shortenLease(tx, {no, leaseSeconds})
+}
+
+/** `leaseSeconds`: the longest that is left of the lease. */
+export const shortenLease = (tx: Tx, {no, leaseSeconds}: {no: number; leaseSeconds: number}) =>
+  tx.query(sql.type(Empty)`
+    update run_heads set lease_until = least(lease_until, lading_now() + make_interval(secs => ${leaseSeconds})) where run_no = ${no}`)
+
+/** Open external runs of a connection. */
+export const listOutsideOn = (db: Db, connector: string) =>
+  db.anyFirst(sql.type(z.object({id: z.string()}))`
+    select id from runs where connector_id = ${connector} and engine = 'outside' and state = 'writing' order by run_no`)
 
 export const endOutsideRun = (tx: Tx, {no, outcome}: {no: number; outcome: string | null}) =>
   tx.query(sql.type(Empty)`
@@ -76,15 +128,18 @@ export const raiseCounted = (tx: Tx, {no, rowsWritten}: {no: number; rowsWritten
     update run_heads set counted = case when next_batch > 1 then counted else greatest(counted, least(${rowsWritten}::bigint, rows_limit)) end
     where run_no = ${no} returning counted`)
 
-const Stale = z.object({id: z.string(), org: z.string(), idle: z.boolean()})
+const Stale = z.object({id: z.string(), org: z.string(), idle: z.boolean(), disconnected: z.boolean()})
 
 /** Outside runs whose batches nobody will answer any more, whose end waits for nothing, or which nobody has touched for `idleSeconds`. */
 export const listStaleOutside = (db: Db, {idleSeconds, limit}: {idleSeconds: number; limit: number}) =>
   db.any(sql.type(Stale)`
-    select id, org_id as org, lease_until < lading_now() - make_interval(secs => ${idleSeconds}) as idle from runs join run_heads using (run_no)
+    select id, org_id as org, lease_until < lading_now() - make_interval(secs => ${idleSeconds}) as idle,
+      exists (select from connectors c where c.id = connector_id and c.state = 'disconnected') as disconnected
+    from runs join run_heads using (run_no)
     where engine = 'outside' and not tidied and state in ('writing', 'closing')
       and (state = 'closing' or lease_until < lading_now() - make_interval(secs => ${idleSeconds})
-        or exists (select from sends s where s.run_no = runs.run_no and s.deadline_at < lading_now()))
+        or exists (select from sends s where s.run_no = runs.run_no and s.deadline_at < lading_now())
+        or exists (select from connectors c where c.id = connector_id and c.state = 'disconnected'))
     order by run_no limit ${limit}`)
 
 export const listUntidied = (db: Db, {limit}: {limit: number}) =>

@@ -25,6 +25,7 @@ export type Hint = z.output<typeof Hint>
 
 const Status = z.enum(['received', 'processing', 'processed', 'ignored', 'deferred', 'failed'])
 export type EventStatus = z.output<typeof Status>
+export const EVENT_STATUSES = Status.options
 
 const over = sql.fragment`status in ('processed', 'ignored')`
 
@@ -95,8 +96,8 @@ export const noteEventFailure = (db: Db, {id, status, error}: Failed) =>
 type Waiting = {patienceSeconds: number; usualAttempts: number; mostAttempts: number; mostSeconds: number; limit: number}
 
 /**
- * Those nobody is at though somebody should be: their job is lost, whoever had them died, or they failed; that is tried again later each
- * time. Not of orgs that are held: whoever holds one lets go of its events too.
+ * Events whose job is lost, whose worker died, or that failed; those are tried again later each time. Not of orgs that are held: releasing the
+ * hold sends their events. An event is processed under the hold of its org, so one that is `processing` without it lost its worker.
  */
 export const listWaitingEvents = (db: Db, {patienceSeconds, usualAttempts, mostAttempts, mostSeconds, limit}: Waiting) =>
   db.anyFirst(sql.type(Id)`
@@ -104,7 +105,7 @@ export const listWaitingEvents = (db: Db, {patienceSeconds, usualAttempts, mostA
     where e.status in ('received', 'processing', 'deferred', 'failed') and (a.held_until is null or a.held_until <= lading_now())
       and e.attempts < ${mostAttempts}
       and coalesce(e.tried_at, e.created_at) <= lading_now() - make_interval(secs => case
-        when e.status = 'deferred' then 0
+        when e.status = 'deferred' or (e.status = 'processing' and e.org_id is not null) then 0
         when e.status = 'failed' then least(${mostSeconds}::float8, ${patienceSeconds} * 2.0 ^ greatest(0, e.attempts - ${usualAttempts}))
         else ${patienceSeconds} end)
     order by e.created_at limit ${limit}`)
@@ -119,11 +120,23 @@ const Logged = z.object({
   processedAt: z.string().nullable(),
 })
 
-/** The log, the newest first. */
-export const listEvents = (db: Db, {limit}: {limit: number}) =>
+const logged = sql.fragment`id, type, status, org_id as "orgId", error, created_at as "createdAt", processed_at as "processedAt"`
+
+export type EventFilter = {status?: EventStatus | undefined; type?: string | undefined; org?: string | undefined}
+
+/** The log, the newest first: what comes after the event `place`, of the whole log where it is null. */
+export const listEvents = (db: Db, {status, type, org, place, limit}: EventFilter & {place: string | null; limit: number}) =>
   db.any(sql.type(Logged)`
-    select id, type, status, org_id as "orgId", error, created_at as "createdAt", processed_at as "processedAt"
-    from payment_events order by created_at desc, id desc limit ${limit}`)
+    select ${logged} from payment_events e
+    where (${status ?? null}::text is null or status = ${status ?? null}) and (${type ?? null}::text is null or type = ${type ?? null})
+      and (${org ?? null}::text is null or org_id = ${org ?? null})
+      and (${place}::text is null or (created_at, id) < (select p.created_at, p.id from payment_events p where p.id = ${place}))
+    order by created_at desc, id desc limit ${limit}`)
+
+/** Its attempts count from the beginning again. Null for one that is over, or that never came. */
+export const reopenEvent = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(Logged)`
+    update payment_events set status = 'received', attempts = 0, tried_at = null where id = ${id} and not ${over} returning ${logged}`)
 
 /** At most `limit` of those that are over; answers how many went. */
 export const deleteOldEvents = async (db: Db, {days, limit}: {days: number; limit: number}) => {

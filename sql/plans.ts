@@ -73,6 +73,10 @@ export const findNewestPlan = (db: Db, key: string) =>
 
 export const findPlanVersion = (db: Db, id: string) => db.maybeOne(sql.type(Plan)`select ${columns} from plan_versions p where id = ${id}`)
 
+/** In the smallest unit of the currency, as a decimal: one row may cost less than it. */
+const Amounts = z.object({currency: z.string(), amounts: z.record(z.string(), z.string())})
+export type PaymentAmounts = z.infer<typeof Amounts>
+
 const Payment = z.object({
   paymentProductId: z.string().nullable(),
   paymentPriceMonthlyId: z.string().nullable(),
@@ -80,11 +84,11 @@ const Payment = z.object({
   paymentPriceOverageId: z.string().nullable(),
 })
 export type PlanPayment = z.infer<typeof Payment>
-const Priced = Plan.extend({sold: z.boolean(), ...Payment.shape})
+const Priced = Plan.extend({sold: z.boolean(), ...Payment.shape, amounts: Amounts.nullable()})
 export type PricedPlan = z.infer<typeof Priced>
 
 const priced = sql.fragment`${columns}, p.sold, p.payment_product_id as "paymentProductId", p.payment_price_monthly_id as "paymentPriceMonthlyId",
-  p.payment_price_annual_id as "paymentPriceAnnualId", p.payment_price_overage_id as "paymentPriceOverageId"`
+  p.payment_price_annual_id as "paymentPriceAnnualId", p.payment_price_overage_id as "paymentPriceOverageId", p.payment_amounts as amounts`
 
 /** Every version of every plan. */
 export const listPlans = (db: Db) => db.any(sql.type(Priced)`select ${priced} from plan_versions p order by rank, key, version`)
@@ -92,10 +96,11 @@ export const listPlans = (db: Db) => db.any(sql.type(Priced)`select ${priced} fr
 export const lockPricedPlan = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(Priced)`select ${priced} from plan_versions p where id = ${id} for no key update`)
 
-export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment) =>
+export const setPlanPayment = (tx: Tx, id: string, payment: PlanPayment & {amounts: PaymentAmounts | null}) =>
   tx.one(sql.type(Priced)`
     update plan_versions p set payment_product_id = ${payment.paymentProductId}, payment_price_monthly_id = ${payment.paymentPriceMonthlyId},
-      payment_price_annual_id = ${payment.paymentPriceAnnualId}, payment_price_overage_id = ${payment.paymentPriceOverageId}
+      payment_price_annual_id = ${payment.paymentPriceAnnualId}, payment_price_overage_id = ${payment.paymentPriceOverageId},
+      payment_amounts = ${payment.amounts && sql.jsonb(payment.amounts)}
     where id = ${id} returning ${priced}`)
 
 type Moved = {org: string; plan: string; status: Status; anchor: string}
@@ -155,11 +160,12 @@ const Pack = z.object({
   credits: z.number(),
   paymentProductId: z.string().nullable(),
   paymentPriceId: z.string().nullable(),
+  amounts: Amounts.nullable(),
 })
 export type Pack = z.infer<typeof Pack>
 export type PackPayment = Pick<Pack, 'paymentProductId' | 'paymentPriceId'>
 
-const pack = sql.fragment`key, name, credits, payment_product_id as "paymentProductId", payment_price_id as "paymentPriceId"`
+const pack = sql.fragment`key, name, credits, payment_product_id as "paymentProductId", payment_price_id as "paymentPriceId", payment_amounts as amounts`
 
 /** The smallest first. */
 export const listPacks = (db: Db) => db.any(sql.type(Pack)`select ${pack} from credit_packs order by credits, key`)
@@ -167,6 +173,18 @@ export const listPacks = (db: Db) => db.any(sql.type(Pack)`select ${pack} from c
 export const lockPack = (tx: Tx, key: string) =>
   tx.maybeOne(sql.type(Pack)`select ${pack} from credit_packs where key = ${key} for no key update`)
 
-export const setPackPayment = (tx: Tx, key: string, {paymentProductId, paymentPriceId}: PackPayment) =>
+export const setPackPayment = (
+  tx: Tx,
+  key: string,
+  {paymentProductId, paymentPriceId, amounts}: PackPayment & {amounts: PaymentAmounts | null},
+) =>
   tx.one(sql.type(Pack)`
-    update credit_packs set payment_product_id = ${paymentProductId}, payment_price_id = ${paymentPriceId} where key = ${key} returning ${pack}`)
+    update credit_packs set payment_product_id = ${paymentProductId}, payment_price_id = ${paymentPriceId},
+      payment_amounts = ${amounts && sql.jsonb(amounts)} where key = ${key} returning ${pack}`)
+
+/** For the start of the API: amounts of ids that stay as they are. */
+export const setPlanAmounts = (db: Db, id: string, amounts: PaymentAmounts) =>
+  db.query(sql.type(z.object({}))`update plan_versions set payment_amounts = ${sql.jsonb(amounts)} where id = ${id}`)
+
+export const setPackAmounts = (db: Db, key: string, amounts: PaymentAmounts) =>
+  db.query(sql.type(z.object({}))`update credit_packs set payment_amounts = ${sql.jsonb(amounts)} where key = ${key}`)

@@ -13,6 +13,15 @@ export const readAtOnce = <T>(db: Pool, read: (tx: Tx) => Promise<T>): Promise<T
 export const findRegistryVersion = (db: Db, org: string) =>
   db.oneFirst(sql.type(Version)`select registry_version as version from orgs where id = ${org}`)
 
+const Revision = z.object({version: z.number(), moves: z.number()})
+
+/** What `config/resolved` depends on: the registry version, and how often the management of libraries changed. */
+export const findRevision = (db: Db, org: string) =>
+  db.one(sql.type(Revision)`select registry_version as version, library_moves as moves from orgs where id = ${org}`)
+
+export const countLibraryMove = (tx: Tx, org: string) =>
+  tx.query(sql.type(z.object({}))`update orgs set library_moves = library_moves + 1 where id = ${org}`)
+
 /** The version, held to the end of the transaction: whoever writes configuration of the org takes turns here. Null for an org that is gone. */
 export const lockRegistryVersion = (tx: Tx, org: string) =>
   tx.maybeOneFirst(sql.type(Version)`select registry_version as version from orgs where id = ${org} for no key update`)

@@ -15,6 +15,7 @@ const Head = z.object({
   fence: z.number(),
   leaseLive: z.boolean(),
   takeovers: z.number(),
+  crashes: z.number(),
   settleNo: z.number(),
   nextBatch: z.number(),
   counted: z.number(),
@@ -25,18 +26,25 @@ const Head = z.object({
 })
 export type Head = z.infer<typeof Head>
 
-const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", takeovers, settle_no as "settleNo", next_batch as "nextBatch", counted,
-  rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop`
+const columns = sql.fragment`fence, lease_until > lading_now() as "leaseLive", takeovers, crashes, settle_no as "settleNo",
+  next_batch as "nextBatch", counted, rows_limit as "rowsLimit", limit_by as "limitBy", counts, stop`
 
 export const insertHead = (tx: Tx, {run, rowsLimit, limitBy}: {run: number; rowsLimit: number; limitBy: string}) =>
   tx.query(sql.type(z.object({}))`insert into run_heads (run_no, rows_limit, limit_by) values (${run}, ${rowsLimit}, ${limitBy})`)
 
 export const findHead = (db: Db, run: number) => db.maybeOne(sql.type(Head)`select ${columns} from run_heads where run_no = ${run}`)
 
-/** Null while another owner's lease lives. Taking it ends whatever the last owner may still try: the fence has moved. */
+/** Counters of a run that never settles a row stop here, far below the limit of their type. */
+const mostCounted = 100
+
+/**
+ * Null while another owner's lease lives. Taking it ends whatever the last owner may still try: the fence has moved. After a settled row or an
+ * orderly release `takeovers` is 0, and the crashes before it no longer count.
+ */
 export const takeLease = (db: Db, {run, owner, seconds}: {run: number; owner: string; seconds: number}) =>
   db.maybeOne(sql.type(Head)`
-    update run_heads set fence = fence + 1, owner = ${owner}, settle_no = 0, takeovers = takeovers + 1,
+    update run_heads set fence = fence + 1, owner = ${owner}, settle_no = 0, takeovers = least(takeovers + 1, ${mostCounted}),
+      crashes = case when takeovers = 0 then 0 else crashes end,
       lease_until = lading_now() + make_interval(secs => ${seconds})
     where run_no = ${run} and lease_until < lading_now()
     returning ${columns}`)
@@ -53,11 +61,20 @@ const renewStatement = prepare<{stop: Stop | null; orgClosed: boolean; standing:
      run_standing($1) as standing`,
 )
 
-/** `orderly`: the owner lays the run down of its own will, so the next one takes it over from nobody who failed. */
-export const releaseLease = (db: Db, {run, fence, orderly}: {run: number; fence: number; orderly: boolean}) =>
+/** `crashed`: the run's own work failed, so the release counts a crash. Otherwise the release is orderly and ends the count. */
+export const releaseLease = (db: Db, {run, fence, crashed}: {run: number; fence: number; crashed: boolean}) =>
   db.query(sql.type(z.object({}))`
-    update run_heads set lease_until = lading_now(), owner = null, takeovers = case when ${orderly} then 0 else takeovers end
+    update run_heads set lease_until = lading_now(), owner = null, takeovers = case when ${crashed} then takeovers else 0 end,
+      crashes = case when ${crashed} then least(crashes + 1, ${mostCounted}) else crashes end
     where run_no = ${run} and fence = ${fence} and lease_until > lading_now()`)
+
+/**
+ * Counts a crash of a process that took the run, whoever owns it by now: a hung process loses its lease long before it ends. Null after a settled
+ * row or an orderly release.
+ */
+export const recordCrash = (db: Db, run: number) =>
+  db.maybeOneFirst(sql.type(z.object({crashes: z.number()}))`
+    update run_heads set crashes = least(crashes + 1, ${mostCounted}) where run_no = ${run} and takeovers > 0 returning crashes`)
 
 /** The first stop stays: it is final for the run. A run that has written all it could was not stopped. */
 export const writeStop = (db: Db, {run, stop}: {run: number; stop: Stop}) =>

@@ -127,7 +127,7 @@ type Finals = {run: number; flows: number[]; from: number; to: number; seq: numb
  * Of each row key and module: the write phase's highest attempt; a real answer over `unanswered` (3), whatever their order; of real
  * answers the later. Never `made_after_no_answer`, `would_ask` or `lookup` (8 to 10). Patches (phase 1), matches (2) and lookups (3) have
  * a final entry for each field. `disclosed`: a create of the row was never answered and nothing later shows what became of it, so
- * the record may exist twice. An update that nobody answered names its record and is not meant.
+ * the record may exist twice. Left out: an unanswered update, which names its record, and a create whose unique field rules out a second one.
  */
 export const listFinals = async (hot: Hot, {run, flows, from, to, seq}: Finals): Promise<FinalEntry[] | null> => {
   const rows = await listFinalsStatement(hot, [run, flows, from, to, seq])
@@ -143,7 +143,7 @@ const listFinalsStatement = prepare<FinalEntry & {recordsAt: 'db' | 'storage'; n
        select distinct on (row_number, flow_no, module_no, phase, row_key, field) row_number as number, module_no as module,
          flow_no as flow, phase, target, outcome, record_id as "recordId", code, message, row_key,
          bool_or(outcome = 8 and phase = 0) over entries as twice,
-         bool_or(outcome = 3 and phase = 0 and record_id is null) over entries as silent
+         bool_or(outcome = 3 and phase = 0 and record_id is null and coalesce(code, '') not in ('RESEND_SAFE', 'KEY_UNANSWERED')) over entries as silent
        from (
          select *, case when phase = 0 then '' else coalesce(target, '') end as field from run_log
          where r.records_at = 'db' and run_no = r.run_no and flow_no = any($2::smallint[]) and row_number between $3::bigint and $4::bigint and seq <= $5::bigint

@@ -172,11 +172,21 @@ export const pauseRun = (db: Db, {no, fence, pause, seconds}: {no: number; fence
     fence,
   })
 
-/** A note that refuses nothing: on an open run of this org on this connection, if there is one of that name. */
-export const noteAllowance = (db: Db, {org, connector, id}: {org: string; connector: string; id: string}) =>
+type AllowanceNote = {org: string; connector: string; id: string; isWrite?: boolean}
+
+/**
+ * Notes the spent quota on the open run of this org and connection with this id, if there is one. An external run keeps a live lease until
+ * the CRM's day is over, however long its engine is silent. `isWrite`: a write met it, which marks no run.
+ * Source: the specification's states, "read by ids refused 429".
+ */
+export const noteAllowance = (db: Db, {org, connector, id, isWrite = false}: AllowanceNote) =>
   db.query(sql.type(z.object({}))`
-    update runs set stopped_by = 'allowance'
-    where org_id = ${org} and id = ${id} and connector_id = ${connector} and state not in ('closing', 'ended')`)
+    with noted as (
+      update runs set stopped_by = case when ${isWrite} then stopped_by else 'allowance' end
+      where org_id = ${org} and id = ${id} and connector_id = ${connector} and state not in ('closing', 'ended')
+      returning run_no, engine)
+    update run_heads h set lease_until = greatest(lease_until, lading_now() + interval '24 hours 2 minutes')
+    from noted where h.run_no = noted.run_no and noted.engine = 'outside' and lease_until > lading_now()`)
 
 /**
  * Runs that somebody should be working on and nobody is: queued, left by a dead owner, paused long enough, or stopped while paused.

@@ -1,28 +1,95 @@
 import {z} from 'zod'
-import {type Db, sql} from './database.ts'
+import {type Db, sql, type Tx} from './database.ts'
 
 const Session = z.object({id: z.string(), expiresAt: z.string()})
+const Nothing = z.object({})
+
+type Role = 'operator' | 'builder' | 'admin' | 'owner'
+export type Device = {userAgent: string | null; address: string | null}
 
 type NewSession = {
   id: string
   person: string
   org: string | null
-  role: 'operator' | 'builder' | 'admin' | 'owner' | null
+  role: Role | null
   hours: number
+  device?: Device | undefined
   /** A staff member's view of the org, who need not be a member of it. */
   staffView?: 'read' | 'write'
 }
 
-/** Sessions that ended leave as others begin. */
-export const insertSession = (db: Db, {id, person, org, role, hours, staffView}: NewSession) =>
+/** The sign-in of a session: the first session of its chain. Sessions of older builds name none. */
+const root = sql.fragment`coalesce(root_id, id)`
+const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
+
+/** Begins a sign-in. Sessions that expired a day ago are deleted. */
+export const insertSession = (db: Db, {id, person, org, role, hours, device, staffView}: NewSession) =>
   db.one(sql.type(Session)`
     with ended as (delete from sessions where expires_at < lading_now() - interval '1 day')
-    insert into sessions (id, person_id, org_id, role, staff_view, expires_at)
-    values (${id}, ${person}, ${org}, ${role}, ${staffView ?? null}, lading_now() + make_interval(hours => ${hours}))
+    insert into sessions (id, person_id, org_id, role, staff_view, root_id, signed_in_at, user_agent, address, expires_at)
+    values (${id}, ${person}, ${org}, ${role}, ${staffView ?? null}, ${id}, lading_now(), ${device?.userAgent ?? null},
+      ${device?.address ?? null}, lading_now() + make_interval(hours => ${hours}))
+    returning id, expires_at as "expiresAt"`)
+
+type Refreshed = Omit<NewSession, 'person' | 'staffView'> & {from: string; chainDays: number}
+
+/** The next session of a sign-in, which ends `chainDays` after the sign-in at the latest. Null if the session it is refreshed from ended. */
+export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, device}: Refreshed) =>
+  tx.maybeOne(sql.type(Session)`
+    insert into sessions (id, person_id, org_id, role, root_id, signed_in_at, user_agent, address, expires_at)
+    select ${id}, person_id, ${org}, ${role}, ${root}, ${signedInAt}, ${device?.userAgent ?? null}, ${device?.address ?? null},
+      least(lading_now() + make_interval(hours => ${hours}), ${signedInAt} + make_interval(days => ${chainDays}))
+    from sessions where id = ${from} and least(expires_at, ${signedInAt} + make_interval(days => ${chainDays})) > lading_now()
     returning id, expires_at as "expiresAt"`)
 
 /** From now on the session is in that org; the token that names it stays the same. */
-export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: NonNullable<NewSession['role']>}) =>
-  db.query(sql.type(z.object({}))`update sessions set org_id = ${org}, role = ${role} where id = ${id}`)
+export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: Role}) =>
+  db.query(sql.type(Nothing)`update sessions set org_id = ${org}, role = ${role} where id = ${id}`)
 
-export const deleteSession = (db: Db, id: string) => db.query(sql.type(z.object({}))`delete from sessions where id = ${id}`)
+const SignIn = z.object({
+  id: z.string(),
+  isCurrent: z.boolean(),
+  device: z.string().nullable(),
+  address: z.string().nullable(),
+  org: z.object({id: z.string(), name: z.string()}).nullable(),
+  staffView: z.boolean(),
+  signedInAt: z.string(),
+  refreshedAt: z.string(),
+  expiresAt: z.string(),
+})
+
+type Own = {person: string; session: string}
+
+/** A person's sign-ins that still open something, each by its newest session; the newest first. */
+export const listSignIns = (db: Db, {person, session}: Own) =>
+  db.any(sql.type(SignIn)`
+    select newest.*, case when orgs.id is not null then jsonb_build_object('id', orgs.id, 'name', orgs.name) end as org
+    from (
+      select distinct on (${root}) ${root} as id, ${root} = (select ${root} from sessions where id = ${session}) as "isCurrent",
+        user_agent as device, address, org_id, staff_view is not null as "staffView", ${signedInAt} as "signedInAt",
+        created_at as "refreshedAt", expires_at as "expiresAt"
+      from sessions where person_id = ${person} and expires_at > lading_now()
+      order by ${root}, sessions.id desc) newest
+    left join orgs on orgs.id = newest.org_id
+    order by newest."signedInAt" desc, newest.id desc`)
+
+/** Ends the sign-in of a session: every session refreshed from it. For a transaction that holds the person's row. */
+export const deleteSignIn = (tx: Tx, {person, session}: Own) =>
+  tx.query(sql.type(Nothing)`
+    delete from sessions where person_id = ${person} and ${root} = (select ${root} from sessions where id = ${session})`)
+
+/** Ends every other sign-in of the person; answers how many still opened something. For a transaction that holds the person's row. */
+export const deleteOtherSignIns = (tx: Tx, {person, session}: Own) =>
+  tx.oneFirst(sql.type(z.object({ended: z.number()}))`
+    with ended as (
+      delete from sessions where person_id = ${person} and ${root} <> (select ${root} from sessions where id = ${session})
+      returning ${root} as root, expires_at)
+    select count(distinct root)::int as ended from ended where expires_at > lading_now()`)
+
+/** A member's sessions in one org, without a staff member's views of it. */
+export const deleteSessionsIn = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.query(sql.type(Nothing)`delete from sessions where org_id = ${org} and person_id = ${person} and staff_view is null`)
+
+/** The sessions of an erased person stay until they expire, without personal data. */
+export const forgetDevices = (tx: Tx, person: string) =>
+  tx.query(sql.type(Nothing)`update sessions set user_agent = null, address = null where person_id = ${person}`)

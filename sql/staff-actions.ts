@@ -26,11 +26,13 @@ type NewAction = {
   detail: Record<string, unknown>
 }
 
+/** `detail.roles`: the person's role in each org at that time, by org id. */
 export const insertStaffAction = (db: Db, {id, kind, staff, org, person, reason, detail}: NewAction) =>
   db.query(sql.type(z.object({}))`
     insert into staff_actions (id, kind, staff_id, staff_name, staff_email, org_id, person_id, reason, detail)
     values (${id}, ${kind}, ${staff?.id ?? null}, ${staff?.name ?? null}, ${staff?.email ?? null}, ${org}, ${person}, ${reason},
-      ${sql.jsonb(detail as never)})`)
+      ${sql.jsonb(detail as never)} || coalesce(
+        (select jsonb_build_object('roles', jsonb_object_agg(org_id, role)) from members where person_id = ${person} having count(*) > 0), '{}'))`)
 
 /** For what turned out not to have happened. */
 export const deleteStaffAction = (db: Db, id: string) => db.query(sql.type(z.object({}))`delete from staff_actions where id = ${id}`)

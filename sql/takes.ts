@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import type {CrmOrg} from './allowances.ts'
 import {HOW} from './chain-rows.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
@@ -28,6 +29,12 @@ export const insertTake = async (tx: Tx, {chain, module, key, recordId, id, run}
 export const isReserved = (tx: Tx, {chain, module, key, recordId}: Wanted) =>
   tx.exists(sql.type(Empty)`
     select from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and row_key = ${key}`)
+
+/** Whether a row of another chain that writes to the same CRM org has the record reserved. */
+export const isReservedElsewhere = (tx: Tx, {chain, recordId, dc, crmOrgId}: Wanted & CrmOrg) =>
+  tx.exists(sql.type(Empty)`
+    select from takes t join runs r using (run_no) join connectors c on c.id = r.connector_id
+    where t.record_id = ${recordId} and t.chain_no <> ${chain} and t.until > lading_now() and c.dc = ${dc} and c.crm_org_id = ${crmOrgId}`)
 
 /** A later asking of the same row keeps its own. */
 export const deleteTake = (db: Db, {chain, module, recordId, id}: Reservation) =>

@@ -26,12 +26,10 @@ const columns = sql.fragment`t.id, t.org_id as org, t.connector_id as "connector
   t.created_by as "createdBy", (select p.name from people p where p.id = t.created_by) as "createdByName", t.created_at as "createdAt",
   t.updated_at as "updatedAt"`
 
-/** Who looks. `admin`: they look after what nobody of the org owns any more. */
+/** The member who reads templates. An admin reads every template of the org. */
 export type Viewer = {org: string; person: string; admin: boolean}
 
-/** Shared, their own, or left behind by somebody who is no member of the org now. */
-const isVisible = ({org, person, admin}: Viewer) => sql.fragment`t.org_id = ${org} and (t.shared or t.created_by = ${person} or (${admin}
-  and not exists (select from members m where m.org_id = t.org_id and m.person_id = t.created_by)))`
+const isVisible = ({org, person, admin}: Viewer) => sql.fragment`t.org_id = ${org} and (t.shared or t.created_by = ${person} or ${admin})`
 
 export const findTemplate = (db: Db, {id, ...viewer}: Viewer & {id: string}) =>
   db.maybeOne(sql.type(Template)`select ${columns} from templates t where t.id = ${id} and ${isVisible(viewer)}`)

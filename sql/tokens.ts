@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {type Db, sql} from './database.ts'
+import {type Db, sql, type Tx} from './database.ts'
 
 const Token = z.object({
   id: z.string(),
@@ -11,6 +11,7 @@ const Token = z.object({
   expiresAt: z.string().nullable(),
   revokedAt: z.string().nullable(),
 })
+export type TokenRow = z.output<typeof Token>
 
 const columns = sql.fragment`api_tokens.id, api_tokens.name, prefix, api_tokens.created_at as "createdAt", last_used_at as "lastUsedAt",
   expires_at as "expiresAt", revoked_at as "revokedAt",
@@ -30,14 +31,21 @@ export const insertToken = (db: Db, {id, org, person, name, prefix, hash, expire
 export const listTokens = (db: Db, org: string) =>
   db.any(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} order by id desc`)
 
-/** Null when the org has no such token; revoking twice keeps the first time. */
-export const revokeToken = (db: Db, {org, id}: {org: string; id: string}) =>
-  db.maybeOne(sql.type(Token)`
-    update api_tokens set revoked_at = coalesce(revoked_at, lading_now())
-    where org_id = ${org} and id = ${id}
+/** Locked until the transaction ends. Null when the org has no such token. */
+export const readToken = (tx: Tx, {org, id}: {org: string; id: string}) =>
+  tx.maybeOne(sql.type(Token)`select ${columns} from api_tokens where org_id = ${org} and id = ${id} for no key update`)
+
+export const revokeToken = (tx: Tx, id: string) =>
+  tx.one(sql.type(Token)`update api_tokens set revoked_at = lading_now() where id = ${id} returning ${columns}`)
+
+/** The tokens it revoked. */
+export const revokeTokensOf = (tx: Tx, {org, person}: {org: string; person: string}) =>
+  tx.any(sql.type(Token)`
+    update api_tokens set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null
     returning ${columns}`)
 
-/** What a former membership left behind. */
-export const revokeTokensOf = (db: Db, {org, person}: {org: string; person: string}) =>
-  db.query(sql.type(z.object({}))`
-    update api_tokens set revoked_at = lading_now() where org_id = ${org} and person_id = ${person} and revoked_at is null`)
+/** How many tokens somebody created in the org and still work. */
+export const countActiveTokens = (db: Db, {org, person}: {org: string; person: string}) =>
+  db.oneFirst(sql.type(z.object({count: z.number()}))`
+    select count(*)::int as count from api_tokens
+    where org_id = ${org} and person_id = ${person} and revoked_at is null and coalesce(expires_at > lading_now(), true)`)

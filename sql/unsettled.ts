@@ -11,10 +11,12 @@ const Question = z.object({
   attempt: z.number(),
   /** Its run is done with it. */
   ended: z.boolean(),
+  /** Creates of the row in its chain that were never answered. */
+  creates: z.number(),
 })
 export type Question = z.infer<typeof Question>
 
-const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness, digest, last_attempt as attempt, ended`
+const columns = sql.fragment`run_no as run, row_number as number, kind, target, witness, digest, last_attempt as attempt, ended, creates`
 
 /**
  * The open questions of one flow of a chain, in the order of its rows: those whose last send was not answered, or whose refusal asks
@@ -25,16 +27,24 @@ export const listUnsettled = (db: Db, {chain, flow, after, limit}: {chain: numbe
     select ${columns} from unsettled
     where chain_no = ${chain} and flow_no = ${flow} and row_number > ${after} order by row_number limit ${limit}`)
 
-const Lost = z.object({key: z.string(), digest: z.instanceof(Buffer), sentAt: z.number(), sentAgoMs: z.number(), dueInMs: z.number()})
+const Lost = z.object({
+  key: z.string(),
+  digest: z.instanceof(Buffer),
+  sentAt: z.number(),
+  sentAgoMs: z.number(),
+  dueInMs: z.number(),
+  creates: z.number(),
+})
 export type Lost = z.infer<typeof Lost>
 
 /**
- * Every row of the chain whose create nobody answered and nothing unique tells, of those that were sent as one of these payloads, in the
- * order of their rows. `sentAt`: those of one batch have the same. `dueInMs`: until then the CRM may still be at work on it; 0 or less once it cannot.
+ * Lists the chain's unanswered creates without a unique value that sent one of these payloads, in the
+ * order of their rows. `sentAt`: equal for the rows of one batch. `dueInMs`: ms during which the CRM may still execute the create; 0 or less after.
+ * `creates`: how many creates of the row were never answered.
  */
 export const listLost = (db: Db, {chain, module, digests}: {chain: number; module: number; digests: readonly Buffer[]}) =>
   db.any(sql.type(Lost)`
-    select row_key as key, digest, extract(epoch from sent_at)::float8 as "sentAt", (extract(epoch from lading_now() - sent_at) * 1000)::float8 as "sentAgoMs",
+    select row_key as key, digest, creates, extract(epoch from sent_at)::float8 as "sentAt", (extract(epoch from lading_now() - sent_at) * 1000)::float8 as "sentAgoMs",
       (extract(epoch from deadline_at - lading_now()) * 1000)::float8 as "dueInMs"
     from unsettled
     where chain_no = ${chain} and module_no = ${module} and digest = any(${sql.array([...digests], 'bytea')}) and kind = 0 and not witness

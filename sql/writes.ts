@@ -37,6 +37,22 @@ export const findWrite = (db: Db, {org, id}: {org: string; id: string}) =>
 /** What was to be written is not kept beyond its trial: only what became of it is. */
 export const dropRequest = (db: Db, id: string) => db.query(sql.type(Empty)`update writes set request = null where id = ${id}`)
 
+const WriteEnd = z.object({isClosing: z.boolean(), isSpent: z.boolean()})
+
+/** Whether the write's run is closing, and whether the CRM's spent quota refused an item of it. */
+export const findWriteEnd = (db: Db, id: string) =>
+  db.one(sql.type(WriteEnd)`
+    select r.state = 'closing' as "isClosing", exists (
+      select from write_items i where i.write = w.id
+        and (result ->> 'code' = 'DAILY_ALLOWANCE_SPENT' or result #>> '{crm,quotaSpent}' = 'true')) as "isSpent"
+    from writes w join runs r using (run_no) where w.id = ${id}`)
+
+/** Writes of the run with an item that has no result, oldest first. */
+export const listOpenWrites = (db: Db, run: number) =>
+  db.anyFirst(sql.type(z.object({id: z.string()}))`
+    select id from writes w
+    where run_no = ${run} and exists (select from write_items i where i.write = w.id and i.result is null) order by created_at, id`)
+
 /** The items nothing is known of: nothing else of the request may be sent. */
 export const listOpenAts = (tx: Tx, id: string) =>
   tx.anyFirst(sql.type(z.object({at: z.number()}))`select at from write_items where write = ${id} and result is null`)

@@ -7,12 +7,13 @@ import type {Role} from '../shared/people/roles.ts'
  */
 export type Row =
   | {who: 'everybody'}
-  | {who: Role; effect: 'read' | 'write' | 'money' | 'publisher'; person?: true; session?: true; anyOrg?: true; client?: true}
+  | {who: Role; effect: 'read' | 'write' | 'money' | 'publisher' | 'access'; person?: true; session?: true; anyOrg?: true; client?: true}
   | {who: 'staff'; session?: true}
   | {who: 'operator with ADMIN_TOKEN'}
 
 const read = (who: Role): Row => ({who, effect: 'read'})
 const write = (who: Role): Row => ({who, effect: 'write'})
+const access = (who: Role): Row => ({who, effect: 'access'})
 const everybody: Row = {who: 'everybody'}
 const staff: Row = {who: 'staff'}
 const adminToken: Row = {who: 'operator with ADMIN_TOKEN'}
@@ -31,6 +32,8 @@ export const rows: Record<string, Row> = {
   'GET /cli': everybody,
   'POST /auth/session/refresh': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'DELETE /auth/session': {who: 'operator', effect: 'write', person: true, anyOrg: true},
+  'GET /auth/sessions': {who: 'operator', effect: 'read', person: true, anyOrg: true},
+  'DELETE /auth/sessions': {who: 'operator', effect: 'write', person: true, anyOrg: true},
   'GET /.well-known/oauth-protected-resource': everybody,
   'GET /.well-known/oauth-protected-resource/mcp': everybody,
   'GET /.well-known/oauth-authorization-server': everybody,
@@ -46,24 +49,24 @@ export const rows: Record<string, Row> = {
   'GET /auth/me': {who: 'operator', effect: 'read', anyOrg: true, client: true},
   'GET /auth/invitations': {who: 'operator', effect: 'read', anyOrg: true},
   'POST /auth/invitations/:id/accept': {who: 'operator', effect: 'write', person: true, anyOrg: true},
-  'POST /auth/orgs/:org/connect': write('admin'),
+  'POST /auth/orgs/:org/connect': access('admin'),
   'GET /auth/orgs/:org/connection': read('admin'),
 
   'GET /orgs/:org': read('operator'),
   'PUT /orgs/:org/production': write('owner'),
   'GET /orgs/:org/members': read('operator'),
-  'PATCH /orgs/:org/members/:id': write('admin'),
-  'DELETE /orgs/:org/members/:id': write('admin'),
+  'PATCH /orgs/:org/members/:id': access('admin'),
+  'DELETE /orgs/:org/members/:id': access('admin'),
   'GET /orgs/:org/invitations': read('admin'),
-  'POST /orgs/:org/invitations': write('admin'),
-  'DELETE /orgs/:org/invitations/:id': write('admin'),
+  'POST /orgs/:org/invitations': access('admin'),
+  'DELETE /orgs/:org/invitations/:id': access('admin'),
   'GET /orgs/:org/tokens': read('admin'),
   'POST /orgs/:org/tokens': {who: 'admin', effect: 'write', person: true},
   'DELETE /orgs/:org/tokens/:id': {who: 'admin', effect: 'write', person: true},
   'GET /orgs/:org/jobs/:id': read('operator'),
 
   'GET /orgs/:org/connectors': read('operator'),
-  'POST /orgs/:org/connectors': write('admin'),
+  'POST /orgs/:org/connectors': access('admin'),
   'PATCH /orgs/:org/connectors/:id': write('admin'),
   'DELETE /orgs/:org/connectors/:id': write('admin'),
   'GET /orgs/:org/connectors/:id/credits': read('operator'),
@@ -179,10 +182,10 @@ export const rows: Record<string, Row> = {
   'POST /orgs/:org/templates/:id/schedules/:schedule/run': write('builder'),
   'GET /orgs/:org/templates/:id/schedules/:schedule/firings': read('builder'),
 
-  'POST /ai/auto-map': write('operator'),
-  'POST /ai/formula': write('operator'),
+  'POST /ai/auto-map': {who: 'operator', effect: 'money'},
+  'POST /ai/formula': {who: 'operator', effect: 'money'},
   'POST /orgs/:org/expressions/test': read('operator'),
-  'POST /ai/chat': write('operator'),
+  'POST /ai/chat': {who: 'operator', effect: 'money'},
   'GET /orgs/:org/imports/:id/conversations': read('operator'),
   'GET /ai/usage': read('operator'),
   'GET /ai/admin/usage': staff,
@@ -208,14 +211,16 @@ export const rows: Record<string, Row> = {
   'POST /billing/checkout': {who: 'admin', effect: 'money', session: true},
   'POST /orgs/:org/billing/checkout': {who: 'admin', effect: 'money', session: true},
   'POST /orgs/:org/billing/plan': {who: 'admin', effect: 'money', session: true},
-  'POST /orgs/:org/billing/plan/preview': {who: 'admin', effect: 'money', session: true},
-  'DELETE /orgs/:org/billing/plan/pending': {who: 'admin', effect: 'money', session: true},
+  // The specification's list of session-only routes names the plan change alone: "billing checkout, plan change".
+  'POST /orgs/:org/billing/plan/preview': {who: 'admin', effect: 'money'},
+  'DELETE /orgs/:org/billing/plan/pending': {who: 'admin', effect: 'money'},
   'POST /billing/portal': {who: 'admin', effect: 'money'},
   'GET /billing/summary': read('operator'),
   'GET /billing/autotopup': read('admin'),
   'POST /billing/autotopup': {who: 'admin', effect: 'money'},
   'POST /billing/overage': {who: 'admin', effect: 'money'},
   'GET /billing/admin/events': staff,
+  'POST /billing/admin/events/:id/retry': staff,
   'POST /billing/webhook': everybody,
   'POST /staff/people': adminToken,
   'DELETE /staff/people/:id': adminToken,

@@ -73,7 +73,7 @@ const expectedAt = (row: Row, path: string, bearer: Bearer): Told => {
   if ((row.person || row.session) && bearer.api) return [403, 'SESSION_REQUIRED']
   if (bearer.view && row.person) return [403, 'STAFF_VIEW']
   if (bearer.view === 'read' && row.effect !== 'read') return [403, 'IMPERSONATION_READ_ONLY']
-  if (bearer.view && (row.effect === 'money' || row.effect === 'publisher')) return [403, 'IMPERSONATION_REFUSED']
+  if (bearer.view && ['money', 'publisher', 'access'].includes(row.effect)) return [403, 'IMPERSONATION_REFUSED']
   return ROLES.indexOf(bearer.role!) >= ROLES.indexOf(row.who) ? 'let in' : [403, 'ROLE_REQUIRED']
 }
 

@@ -36,7 +36,7 @@ export const openHome = (env: Record<string, string> = {}) => {
   const places = {XDG_CONFIG_HOME: join(here, 'config'), XDG_STATE_HOME: join(here, 'state'), LADING_URL: '', LADING_TOKEN: ''}
   const start = (args: string[], asked: Asked = {}) => startCli(args, {cwd: here, ...asked, env: {...places, ...env, ...asked.env}})
   /** Writes a file there; answers its path. */
-  const put = (name: string, text: string) => {
+  const put = (name: string, text: string | Uint8Array) => {
     const path = join(here, name)
     writeFileSync(path, text)
     return path

@@ -4,7 +4,7 @@ import type {ReadableStream} from 'node:stream/web'
 export type Answered = {status: number; headers: Headers; body: any; text: string}
 export type Call = (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answered>
 
-/** A plain object is sent as JSON; text, bytes and streams as they are. Redirects are answers here. */
+/** A plain object is sent as JSON; text, bytes, forms and streams as they are. Redirects are answers here. */
 export const openCalls =
   (base: string) =>
   (bearer: string | null): Call =>
@@ -26,6 +26,6 @@ export const openCalls =
   }
 
 const isPlain = (body: unknown) =>
-  body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array) && !(body instanceof Readable) && !(body instanceof Blob)
+  body !== undefined && typeof body !== 'string' && ![Uint8Array, Readable, Blob, FormData].some(kind => body instanceof kind)
 
 const toBody = (body: unknown) => (body instanceof Readable ? (Readable.toWeb(body) as ReadableStream) : body)

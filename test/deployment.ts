@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import {randomUUID} from 'node:crypto'
+import {randomBytes, randomUUID} from 'node:crypto'
 import {mkdtemp, rm} from 'node:fs/promises'
 import {tmpdir} from 'node:os'
 import {join} from 'node:path'
@@ -45,9 +45,13 @@ export const openDeployment = async (label: string, {workers = [], environment =
   begun(crm.stop)
   const storage = await mkdtemp(join(tmpdir(), 'lading-world-'))
   begun(() => rm(storage, {recursive: true}))
+  // A deployment under a public address does not start on the development keys.
+  const keys = () => `test:${randomBytes(32).toString('base64')}`
+  const own = environment.PUBLIC_URL ? {SECRETS_KEYS: keys(), SESSION_KEYS: keys()} : {}
   const config = readConfig({
+    ...own,
     ...{NODE_ENV: 'test', DATABASE_URL: database.url, PORT: '0', STORAGE_DIR: storage, CRM_STANDIN_URL: crm.url},
-    ...{ADMIN_TOKEN: adminToken, LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', ...environment},
+    ...{ADMIN_TOKEN: adminToken, LOG_LEVEL: 'silent', DRAIN_SECONDS: '5', CRM_LAG_SECONDS: '0.5', ...environment},
   })
   const tools = await openTools(config, openLog('test', config.LOG_LEVEL))
   begun(tools.close)

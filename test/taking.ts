@@ -2,7 +2,7 @@ import {newId} from '../shared/ids.ts'
 import {endOutside, lockStanding, openOutside} from '../shared/runs/outside.ts'
 import {limitStop} from '../shared/runs/stop.ts'
 import {admitUnits} from '../shared/writes/admit.ts'
-import {type End, settleBatch} from '../shared/writes/settle.ts'
+import {type End, settleBatch, settleLate} from '../shared/writes/settle.ts'
 import {sql, type Tx} from '../sql/database.ts'
 import {KINDS} from '../sql/outside-ledger.ts'
 import {closeOutsideRun, numberName, type StandingRun} from '../sql/outside-runs.ts'
@@ -21,6 +21,9 @@ export const settleDown = async ({world: {db, crm, ahead}}: Here) => {
   crm.clock.set(Date.now())
   await ahead('0 seconds')
   await db.query(sql.unsafe`delete from crm_allowances`)
+  // The cleared CRM gives its record ids once more.
+  await db.query(sql.unsafe`delete from record_claims`)
+  await db.query(sql.unsafe`delete from chain_rows`)
 }
 
 export const authorise = async ({org}: Here, more: object = {connectorId: org.connector}): Promise<string> =>
@@ -38,7 +41,8 @@ const change = ({world: {db}, org}: Here, run: string, how: (tx: Tx, standing: S
   db.transaction(async tx => how(tx, await lockStanding(tx, org.org, run)))
 export const stopRun = (here: Here, run: string) =>
   change(here, run, (tx, standing) => writeStop(tx, {run: standing.no, stop: limitStop({...standing, counted: 5})}))
-export const endRun = (here: Here, run: string) => change(here, run, (tx, standing) => endOutside(tx, standing, {outcome: null}))
+export const endRun = (here: Here, run: string) =>
+  change(here, run, (tx, standing) => endOutside(tx, standing, {outcome: null, pending: 'refuse'}))
 export const closeRun = (here: Here, run: string) => change(here, run, (tx, {no}) => closeOutsideRun(tx, {no, outcome: null}))
 
 /** An account somebody makes at the CRM now; answers its id. `as` is the connection's own user unless told otherwise. */
@@ -77,7 +81,8 @@ export const send = async ({world: {db}, org}: Here, run: string, {row = 'r1', n
     return {batch: batch!, module, flow, write, kind: KINDS[kind], keys: [key], attempts: [attempt], fresh: [fresh]}
   })
   const rest = {ats: [0], numbers: [number ?? null], targets: [target ?? null], witness: [true]}
-  return (end: End) => db.transaction(async tx => settleBatch(tx, await lockStanding(tx, org.org, run), {...sent, ...rest}, [end], []))
+  return (end: End, {late = false} = {}) =>
+    db.transaction(async tx => (late ? settleLate : settleBatch)(tx, await lockStanding(tx, org.org, run), {...sent, ...rest}, [end], []))
 }
 
 const silence: End = {outcome: 'unanswered', message: 'The CRM did not answer'}

@@ -1,7 +1,8 @@
-import {type ChildProcess, spawn} from 'node:child_process'
+import {type ChildProcess, execFile, spawn} from 'node:child_process'
 import {once} from 'node:events'
 import {readFileSync} from 'node:fs'
 import {fileURLToPath} from 'node:url'
+import {promisify} from 'node:util'
 import type {Config} from '../shared/config.ts'
 import {readProcfile} from './stack/procfile.ts'
 
@@ -13,20 +14,40 @@ const flagsOf = ([name]: string[]) => lines.find(line => line.name === name)?.co
 
 /** A worker process of its own, as the Procfile starts it: to be killed, stopped and asked to leave. Its log is its stdout where a `LOG_LEVEL` is given. */
 export const startWorker = (config: Config, environment: Record<string, string> = {}, names = ['imports']): ChildProcess => {
-  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS} = config
+  const {DATABASE_URL, STORAGE_DIR, CRM_STANDIN_URL, LEASE_SECONDS, CRM_TIMEOUT_SECONDS, CRM_LAG_SECONDS} = config
   return spawn(process.execPath, [...flagsOf(names), entry, ...names], {
     stdio: ['ignore', environment.LOG_LEVEL ? 'pipe' : 'ignore', 'inherit'],
     env: {
       ...process.env,
       ...{NODE_ENV: 'test', LOG_LEVEL: 'silent', DATABASE_URL: DATABASE_URL!, STORAGE_DIR, CRM_STANDIN_URL: CRM_STANDIN_URL!},
-      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), DRAIN_SECONDS: '5', ...environment},
+      ...{LEASE_SECONDS: String(LEASE_SECONDS), CRM_TIMEOUT_SECONDS: String(CRM_TIMEOUT_SECONDS), CRM_LAG_SECONDS: String(CRM_LAG_SECONDS)},
+      ...{DRAIN_SECONDS: '5', ...environment},
     },
   })
 }
 
 export const endWorker = async (worker: ChildProcess) => {
   if (worker.exitCode !== null || worker.signalCode !== null) return
-  worker.kill('SIGCONT')
+  await wakeWorker(worker)
   worker.kill('SIGKILL')
   await once(worker, 'exit')
+}
+
+/** Of the worker, and of the child process in which it executes a run that was lost twice. */
+export const processesOf = async ({pid}: ChildProcess): Promise<number[]> => {
+  // `pgrep` ends with 1 if there is none.
+  const {stdout} = await promisify(execFile)('pgrep', ['-P', String(pid)]).catch(() => ({stdout: ''}))
+  return [pid!, ...stdout.split('\n').filter(Boolean).map(Number)]
+}
+
+/** Continues what SIGSTOP stopped. */
+export const wakeWorker = async (worker: ChildProcess) => {
+  for (const pid of await processesOf(worker)) {
+    try {
+      process.kill(pid, 'SIGCONT')
+    } catch (error) {
+      // It has ended since.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    }
+  }
 }

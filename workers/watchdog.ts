@@ -11,6 +11,11 @@ export const hungAfterSeconds = 60
 
 const everyMs = 1_000
 
+let watchedSeconds = hungAfterSeconds
+
+/** The limit of this process, in seconds; its child processes get the same. */
+export const hungAfter = () => watchedSeconds
+
 type Watched = {name: string; seconds: number; log: Log}
 
 /**
@@ -19,6 +24,7 @@ type Watched = {name: string; seconds: number; log: Log}
  * whose machine did, is not ended as it wakes. It takes 8 MB of memory.
  */
 export const watchOver = ({name, seconds, log}: Watched) => {
+  watchedSeconds = seconds
   if (process.pid === 1)
     log.warn('a process that is the first of its container cannot be ended from within: start it under an init, e.g. docker run --init')
   const beats = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))

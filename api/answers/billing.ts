@@ -67,6 +67,14 @@ const SoldPlan = Answer({
   limits: PlanLimits,
   features,
   intervals: z.array(Interval).describe('How it can be paid for; empty: not at all here'),
+  prices: Answer({
+    currency: Currency,
+    month: Amount('What a month costs').nullable().describe('What a month costs, in the smallest unit; null: it is not sold by the month'),
+    year: Amount('What a year costs').nullable().describe('What a year costs, in the smallest unit; null: it is not sold by the year'),
+    row: z.string().nullable().describe('What one row beyond the plan costs, as a decimal of the smallest unit; null: none are sold'),
+  })
+    .nullable()
+    .describe('What it costs, before discounts and tax; null: not known here'),
 })
 
 const SoldPack = Answer({
@@ -74,6 +82,9 @@ const SoldPack = Answer({
   name: z.string().describe('What it is called'),
   credits: Count('AI credits in it'),
   purchasable: z.boolean().describe('Whether it can be bought here'),
+  price: Answer({amount: Amount('What it costs'), currency: Currency})
+    .nullable()
+    .describe('What it costs, before tax; null: not known here'),
 })
 
 export const Topup = Answer({
@@ -158,4 +169,9 @@ const PaymentEvent = Answer({
   processedAt: Moment('When it was done with').nullable().describe('When it was done with; null: it is not'),
 })
 
-export const PaymentEvents = Answer({events: z.array(PaymentEvent).describe('The newest first')})
+export const PaymentEvents = Answer({
+  events: z.array(PaymentEvent).describe('The newest first'),
+  nextCursor: z.string().nullable().describe('The `cursor` of the next page; null: this is the last one'),
+})
+
+export const RetriedEvent = Answer({event: PaymentEvent.describe('As it is now')})

@@ -23,12 +23,29 @@ export const SessionToken = Answer({
   token: z.string().describe('The bearer of the new session. It lasts eight hours; the old one stays good until its own end'),
 })
 
+export const SignIn = Answer({
+  id: Id('ses', 'The sign-in'),
+  isCurrent: z.boolean().describe('Whether the bearer belongs to it'),
+  device: z.string().nullable().describe('The `User-Agent` of its newest session; null: none was sent'),
+  address: z.string().nullable().describe('The IP address its newest session was made from; null: not known'),
+  org: PlaceNamed.nullable().describe('The org its newest session opens; null: none'),
+  staffView: z.boolean().describe("Whether it is a staff member's view of the org"),
+  signedInAt: Moment('When the person signed in'),
+  refreshedAt: Moment('When its newest session was made'),
+  expiresAt: Moment('When its newest session ends, unless it is refreshed before'),
+}).meta({id: 'SignIn'})
+
 export const Member = Answer({
   id: Id('mem', 'The membership'),
   personId: Id('per', 'The person'),
   name,
   email,
   role: RoleName,
+  roleSource: z
+    .enum(['manual', 'crm'])
+    .describe(
+      '`manual`: an admin or an accepted invitation set the role, and the CRM does not change it. `crm`: where the org follows the roles of the CRM, each sign-in and refresh sets it, except that an owner stays owner',
+    ),
   createdAt: Moment('When they joined'),
 }).meta({id: 'Member'})
 

@@ -1,5 +1,5 @@
 import {z} from 'zod'
-import {Answer, Bytes, Count, Moment} from './common.ts'
+import {Answer, Bytes, Count, Currency, Moment} from './common.ts'
 
 export const PlanLimits = Answer({
   rowsPerPeriod: Count('Rows that may be written in a period'),
@@ -42,6 +42,13 @@ export const Standing = Answer({
   overageEnabled: z.boolean().describe('Whether rows beyond the plan are let through and billed'),
 }).meta({id: 'Standing'})
 
+const amounts = Answer({
+  currency: Currency,
+  amounts: z.record(z.string(), z.string()).describe('By `month`, `year`, `overage` or `pack`, as decimals of the smallest unit'),
+})
+  .nullable()
+  .describe('What the payment provider charges, as last verified; null: never verified')
+
 const paymentId = (what: string) => z.string().nullable().describe(`The payment provider's id of ${what}; null: it is not sold`)
 
 export const PricedPlan = Answer({
@@ -57,6 +64,7 @@ export const PricedPlan = Answer({
   paymentPriceMonthlyId: paymentId('the price of a month'),
   paymentPriceAnnualId: paymentId('the price of a year'),
   paymentPriceOverageId: paymentId('the price of rows beyond the plan'),
+  amounts,
 }).meta({id: 'PricedPlan'})
 
 export const Pack = Answer({
@@ -65,6 +73,7 @@ export const Pack = Answer({
   credits: Count('AI credits in it'),
   paymentProductId: paymentId('the product'),
   paymentPriceId: paymentId('the price'),
+  amounts,
 }).meta({id: 'Pack'})
 
 export const Balance = Answer({

@@ -24,6 +24,7 @@ export const Replaced = Answer({ok: z.literal(true).describe('Always true'), reg
 export const Pushed = Answer({
   ok: z.literal(true).describe('Always true'),
   warnings: z.array(z.string()).describe('What was left alone or is in the CRM no more, one sentence each; empty: nothing'),
+  skippedLibraries: z.array(z.string()).describe('Libraries that were not published because people publish them, by namespace'),
   registryVersion,
 })
 

@@ -40,7 +40,11 @@ const progress = Answer({
   total: Count('Rows of all flows'),
   unit: z.literal('rows').describe('What is counted'),
   rowsPerSecond: z.number().nonnegative().nullable().describe('On average since it began; null: nothing is done yet'),
-  etaSeconds: z.number().nonnegative().nullable().describe('Seconds to go at that rate; null: not known, or it has ended'),
+  etaSeconds: z
+    .number()
+    .nonnegative()
+    .nullable()
+    .describe('Seconds left at that rate; null: nothing is done yet, or the run is not writing (paused, for example)'),
 })
 
 export const Run = Answer({
@@ -67,6 +71,7 @@ export const Run = Answer({
   rowsWritten: Count('Rows that count in the plan so far'),
   overageRows: Count('Of those, the ones the plan had no room for and that are billed one by one; known when it has ended'),
   counts: ByName(RunCounts, 'By API name of the module'),
+  mayExistTwice: Count('Rows whose record may exist twice: a create of theirs was never answered, and another one was'),
   questions: Count('Things a person is to choose; rows wait for it'),
   progress: progress
     .nullable()
@@ -114,7 +119,13 @@ export const LogRecord = Answer({
   at: Moment('When it was written down'),
 }).meta({id: 'LogRecord', description: "What became of a row at one attempt, as the run's log has it"})
 
-export const LogPage = Answer({records: z.array(LogRecord).describe('In the order of `seq`'), nextCursor: NextCursor})
+export const LogPage = Answer({
+  records: z.array(LogRecord).describe('In the order of `seq`'),
+  nextCursor: NextCursor.describe(
+    `Send it as \`cursor\` to read the next page. Null: the page reached the end of the log, also while the run is not ended. To follow such a
+run, send the last cursor that was not null again (or none), and skip the entries up to the last \`seq\` you have`,
+  ),
+})
 
 export const Authorised = Answer({
   runId: Id('run', 'The run that may be begun within 24 hours'),

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {Choices} from '../../shared/imports/choices.ts'
 import {Cleaning} from '../../shared/imports/cleaning.ts'
-import {Reader} from '../../shared/imports/reader.ts'
+import {Reader, ReaderOptions} from '../../shared/imports/reader.ts'
 import {Answer, Bytes, Count, Id, Moment} from './common.ts'
 
 const RowNumber = (what: string) => z.int().positive().describe(`${what}. Rows count from 1, the header left out`)
@@ -45,22 +45,36 @@ export const ColumnEvidence = Answer({
   replaced: Found('Cells with U+FFFD: text was lost before the file came here'),
   samples: z.array(z.string()).describe('The first five values that differ, cut at 200 characters'),
   stored: z
-    .partialRecord(z.enum(['text', 'number', 'date', 'boolean', 'error', 'uncalculated', 'padded']), Count('Cells that are stored so'))
+    .partialRecord(
+      z.enum(['text', 'number', 'date', 'boolean', 'error', 'uncalculated', 'undated', 'percent', 'scaled', 'padded']),
+      Count('Cells that are stored so'),
+    )
     .optional()
     .describe(
-      'Of a workbook: cells by how they are stored. `uncalculated`: formulas without a value. `padded`: shown with zeros that are not there',
+      'Of a workbook: cells by how they are stored. `uncalculated`: formulas without a value. `undated`: formatted as a date, but no valid one. `percent`: displayed with `%`. `scaled`: displayed in thousands or millions. `padded`: displayed with zeros or signs that are not stored, such as 00501',
     ),
+  formatted: Answer({
+    displayed: z.string().meta({description: 'As displayed, without the sign of a percentage or currency', examples: ['25']}),
+    stored: z.string().meta({description: 'As the file holds it', examples: ['0.25']}),
+  })
+    .optional()
+    .describe('Of a workbook: the first number whose format displays another text'),
+  numbers: z
+    .enum(['displayed', 'stored'])
+    .optional()
+    .describe('Of a workbook: how numbers whose displayed and stored values differ are read. Change it with `choices`'),
 }).meta({id: 'ColumnEvidence', description: 'What was seen in a column'})
 
 export const Problem = Answer({
   kind: z
-    .enum(['ambiguous', 'lost', 'ragged', 'merged', 'uncalculated'])
+    .enum(['encoding', 'undecodable', 'ambiguous', 'lost', 'ragged', 'merged', 'uncalculated', 'undated', 'header', 'sheet'])
     .describe(
-      '`ambiguous`: nothing is guessed, a person chooses. `lost`: characters were lost before the file came here. `ragged`: rows do not fit the header. `merged`, `uncalculated`: what a workbook holds is not what it shows',
+      '`encoding`: the file does not show its encoding; a person chooses it before a run. `undecodable`: bytes are not in the encoding; a person accepts them before a run. `ambiguous`: nothing is guessed, a person chooses. `lost`: characters were lost before the file came here. `ragged`: rows do not fit the header. `merged`, `uncalculated`, `undated`: what a workbook holds is not what it shows. `header`: the first row looks like a title, and another like the header. `sheet`: the first sheet of the workbook has no rows, so another is read',
     ),
   column: z.string().nullable().describe('The column; null: the whole file'),
   message: z.string().describe('What is wrong, for a person'),
   fix: z.string().describe('What to do about it, for a person'),
+  reader: ReaderOptions.optional().describe('The reader options that solve it, for `PATCH` of the source; only where they are known'),
 }).meta({id: 'SourceProblem', description: 'What a person should know or decide of a file before it is imported'})
 
 const Sheet = Answer({
@@ -71,8 +85,10 @@ const Sheet = Answer({
 const SniffedCsv = Answer({
   encoding: z.string().meta({description: 'By its WHATWG name', examples: ['utf-8']}),
   how: z
-    .enum(['stated', 'byte order mark', 'utf-8', 'ascii', 'zero bytes', 'fallback'])
-    .describe('Why this encoding. `ascii`: nothing beyond it in the first 64 KiB. `fallback`: neither UTF-8 nor UTF-16'),
+    .enum(['stated', 'content type', 'template', 'byte order mark', 'utf-8', 'ascii', 'zero bytes', 'fallback'])
+    .describe(
+      'Why this encoding. `stated`: by a reader option. `content type`: by the charset the file was sent with. `template`: the template keeps it. `ascii`: nothing beyond it in the file. `fallback`: a proposal, the bytes do not show it',
+    ),
   delimiter: z.string().describe('The character between cells'),
   delimiterHow: z.enum(['stated', 'sep line', 'counted', 'single column']).describe('Why this delimiter'),
   skipRows: Count('Lines left out above the header'),
@@ -80,9 +96,30 @@ const SniffedCsv = Answer({
 
 const SniffedWorkbook = Answer({
   sheet: z.string().describe('The sheet that is read'),
-  how: z.enum(['stated', 'only', 'first visible']).describe('Why this sheet'),
+  how: z.enum(['stated', 'only', 'first visible', 'first with rows']).describe('Why this sheet'),
+  passed: z.string().optional().describe('The first visible sheet, where it has no rows and so another is read'),
   sheets: z.array(Sheet).describe('All sheets of cells'),
 }).describe('Of a workbook')
+
+const TextFound = Answer({
+  bad: Answer({
+    places: Count('Places whose bytes are not in the encoding'),
+    rows: Count('Rows with such a place'),
+    firstRows: z.array(RowNumber('A row')).describe('The first 20 of them'),
+    header: z.boolean().describe('Whether the header has such a place'),
+  })
+    .nullable()
+    .describe('Bytes that are not in the encoding the file is read in; null: there are none'),
+  candidates: z
+    .array(
+      Answer({
+        encoding: z.string().meta({description: 'By its WHATWG name', examples: ['windows-1252']}),
+        samples: z.array(z.string()).describe('Cells of the file as they are in this encoding, cut at 60 characters'),
+      }),
+    )
+    .optional()
+    .describe('Where the bytes do not show the encoding: those it may be, the likeliest first'),
+}).describe('What was found of its text')
 
 export const Source = Answer({
   id: Id('src', 'The file of the import'),
@@ -97,7 +134,8 @@ export const Source = Answer({
   sniffed: z
     .union([SniffedCsv, SniffedWorkbook])
     .optional()
-    .describe('What was made of its first bytes when it came, and why. The oldest have none'),
+    .describe('What was made of the file when it came, and why; an encoding that is chosen later takes its place. The oldest have none'),
+  text: TextFound.optional().describe('Of CSV only. The oldest have none'),
   columns: z.array(ColumnEvidence).describe('Its columns as cleaning leaves them, those that were split off at their end'),
   fileColumns: z.array(z.string()).optional().describe("The file's own columns. The oldest have none"),
   ragged: Rows('Rows that do not fit the header; none of them is written'),
@@ -108,6 +146,15 @@ export const Source = Answer({
   })
     .optional()
     .describe('Of a workbook only'),
+  header: Answer({
+    title: z.string().describe('The first cell above it'),
+    columns: z.array(z.string()).describe('Names in it, up to twenty'),
+    reader: ReaderOptions.describe('The reader options that make it the header'),
+  })
+    .optional()
+    .describe(
+      'A row further down that looks like the header, where the first row looks like a title. Nothing is left out until it is chosen',
+    ),
   problems: z.array(Problem).describe('What a person should know or decide; empty where there is nothing'),
   createdAt: Moment('When it came'),
 }).meta({id: 'Source', description: 'A file of an import, or a sheet of one, with what was seen in it'})

@@ -12,7 +12,7 @@ const outline = {
     .nullable()
     .describe('The connection its imports are of; null: whichever they name'),
   version: Version('Which version this is, counted from 1'),
-  shared: z.boolean().describe('Whether everybody of the org may use it; else it is its creator’s'),
+  shared: z.boolean().describe('Whether every member may use it; else only its creator and admins see it'),
   createdBy: z.string().nullable().describe('Who made it, by their name today; null: they were deleted'),
   mine: z.boolean().describe('Whether the asker made it'),
   mayEdit: z.boolean().describe('Whether the asker may change it: its creator and admins, as builders at least'),

@@ -78,7 +78,7 @@ export const Taken = z.union([
     why: z
       .enum(['another', 'earlier', 'gone', 'unread', 'held', 'reused', 'ended'])
       .describe(
-        '`another`: somebody else made it. `earlier`: it is older than the run. `gone`: it is not there. `unread`: it does not say by whom, or when. `held`: another row has it, or this row was sent again. `reused`: the row has another record. `ended`: the run writes no more',
+        '`another`: somebody else made it. `earlier`: it is older than the run. `gone`: it is not there. `unread`: it does not say by whom, or when. `held`: another row has it, in this run or any other run at the CRM org, or this row was sent again. `reused`: the row has another record. `ended`: the run writes no more',
       ),
   }),
 ])

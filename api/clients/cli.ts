@@ -113,10 +113,19 @@ const misused = (error: CommanderError, [noun = '']: string[]): Failure => {
 
 const mostDetails = 10
 
+type Issue = {path?: (string | number)[]; message?: string}
+type Unknown = {modules?: {apiName: string}[]; fields?: {module: string; apiName: string}[]}
+
+/** What UNKNOWN_FIELDS lists. */
+const unknownNames = ({modules = [], fields = []}: Unknown): Issue[] => [
+  ...modules.map(({apiName}) => ({path: [apiName], message: 'The CRM has no such module'})),
+  ...fields.map(({module, apiName}) => ({path: [module, apiName], message: 'The CRM has no such field'})),
+]
+
 /** The error in a line, what is the matter in detail, and what to do next. */
 const tell = (out: Output, {message, code, exit, next, detail}: Failure) => {
   if (out.json) return void out.err.write(`${JSON.stringify({error: message, code, exit, next, ...detail})}\n`)
-  const {issues = [], request} = detail as {issues?: {path?: (string | number)[]; message?: string}[]; request?: string}
+  const {issues = unknownNames(detail), request} = detail as {issues?: Issue[]; request?: string}
   const shown = issues
     .slice(0, mostDetails)
     .map(({path = [], message: what}) => `  ${clean(path.join('.'))}${path.length ? ': ' : ''}${clean(what)}`)

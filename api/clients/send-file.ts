@@ -17,6 +17,8 @@ type Sending = {
   client: Client
   /** Of the import's uploads. */
   path: string
+  /** Of a workbook, the sheet that is read; the first one with rows where none is named. */
+  sheet?: string | undefined
   /** Puts these bytes of the file to the address; answers the upload by then. */
   sendPart(part: Part): Promise<Upload>
   onSent(bytes: number): void
@@ -42,7 +44,8 @@ export const beginUpload = async (
  * in smaller parts: the server says where to go on, and keeps none twice.
  */
 export const sendUpload = async (sending: Sending, begun: Upload): Promise<Json> => {
-  const {client, path, sendPart, onSent, onWhole, signal} = sending
+  const {client, path, sheet, sendPart, onSent, onWhole, signal} = sending
+  const body = {...(sheet !== undefined && {sheet})}
   const at = `${path}/${begun.id}`
   let upload = begun
   let {partBytes} = begun
@@ -64,7 +67,7 @@ export const sendUpload = async (sending: Sending, begun: Upload): Promise<Json>
   // Asked again it answers the same, so a lost answer costs nothing.
   for (let failures = 0; ; ) {
     try {
-      return (await client.call('POST', `${at}/finish`, {body: {}, timeoutMs: finishMs, ...(signal && {signal})})).body
+      return (await client.call('POST', `${at}/finish`, {body, timeoutMs: finishMs, ...(signal && {signal})})).body
     } catch (error) {
       await waitAfter(error, failures++, sending)
     }

@@ -63,7 +63,7 @@ const info = {
 - An address has one spelling: no other case, no slash at its end.
 - JSON goes both ways, in UTF-8. A body of JSON has at most a mebibyte unless a route says otherwise.
 - What is refused is answered \`{error, code}\` with more keys by code. Look at \`code\`; \`error\` is for people. Each operation lists all of its codes.
-- Every answer has \`x-request-id\`, which support finds it by; send your own if you like.
+- Every answer has \`x-request-id\`, which support finds it by. An \`x-request-id\` you send is logged beside it as \`callerRequest\`.
 - What takes long is answered 202 with a \`job\` and \`Location\`. With \`Prefer: wait=N\` (at most 60 seconds) it is 200 if the job ends in that time.
 - Lists are read page by page: give \`nextCursor\` back as \`cursor\` until it is null.
 - \`If-Match\` with the version last read keeps two people from writing over each other: whoever comes second is refused.

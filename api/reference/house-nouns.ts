@@ -157,6 +157,7 @@ export const houseNouns: Noun[] = [
       listPacks: 'GET /billing/admin/packs',
       pricePack: 'PATCH /billing/admin/packs/:key/payment',
       listPaymentEvents: 'GET /billing/admin/events',
+      retryPaymentEvent: 'POST /billing/admin/events/:id/retry',
       readModelUsage: 'GET /ai/admin/usage',
     },
   },

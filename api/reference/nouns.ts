@@ -14,6 +14,8 @@ export const orgNouns: Noun[] = [
       endSignIn: 'GET /auth/zoho/callback',
       refreshSession: 'POST /auth/session/refresh',
       endSession: 'DELETE /auth/session',
+      listSignIns: 'GET /auth/sessions',
+      endOtherSignIns: 'DELETE /auth/sessions',
       readMe: 'GET /auth/me',
       letCommandLineIn: 'GET /cli',
     },

@@ -1,6 +1,6 @@
 import {type Code, codes, Refusal} from '../../shared/errors.ts'
 import {ROLES} from '../../shared/people/roles.ts'
-import type {Access, BackofficeGates, Effect, Gates} from '../access.ts'
+import {type Access, type BackofficeGates, type Effect, type Gates, isClosedToViews} from '../access.ts'
 import {effectOf, type Route} from '../route.ts'
 
 /** One way a route refuses. Most codes have one status; the few with two stand here twice. */
@@ -52,7 +52,7 @@ const ofGates = ({role, sessionOnly, noOrg, closedOrg, oauth}: Gates, effect: Ef
 
 const ofView = (sessionOnly: Gates['sessionOnly'], effect: Effect): Code[] => {
   if (sessionOnly === 'person') return ['STAFF_VIEW']
-  return [...only(effect !== 'read', 'IMPERSONATION_READ_ONLY'), ...only(['money', 'publisher'].includes(effect), 'IMPERSONATION_REFUSED')]
+  return [...only(effect !== 'read', 'IMPERSONATION_READ_ONLY'), ...only(isClosedToViews(effect), 'IMPERSONATION_REFUSED')]
 }
 
 const ofBackoffice = (gates: BackofficeGates): Code[] => ['ADMIN_REQUIRED', ...only('sessionOnly' in gates, 'SESSION_REQUIRED')]

@@ -51,6 +51,7 @@ export default [
     method: 'post',
     path: '/ai/auto-map',
     access: {role: 'operator'},
+    effect: 'money',
     summary: 'Propose a field for every column',
     description:
       'By names, values and earlier imports of the org; the columns that leaves open, twelve at most, are asked of the model, where there is one and credits. Whatever becomes of the model, there is an answer, and what fails costs nothing. Of the file no more leaves than the org lets leave.',
@@ -71,6 +72,7 @@ export default [
     method: 'post',
     path: '/ai/formula',
     access: {role: 'operator'},
+    effect: 'money',
     summary: 'Write an expression for a field',
     description:
       'It is compiled, and run on the rows that are sent, before it is answered; the model is asked three times at most. One that does not compile, or fails for every row, is no answer and costs nothing.',

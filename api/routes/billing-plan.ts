@@ -6,7 +6,8 @@ import {OfOrg} from '../params.ts'
 import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
-const access = {role: 'admin', sessionOnly: true} as const
+/** The specification's list of session-only routes names the plan change, not its preview or the withdrawal of a pending change. */
+const access = {role: 'admin'} as const
 const Wanted = {
   planKey: z
     .string()
@@ -30,7 +31,7 @@ export default [
   route({
     method: 'post',
     path: '/orgs/:org/billing/plan',
-    access,
+    access: {...access, sessionOnly: true},
     effect: 'money',
     summary: 'Change the plan that is paid for',
     description: `More is charged and in force at once, or nothing has changed. Less waits for the end of the period. Of a plan that is under way the same request

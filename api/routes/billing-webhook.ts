@@ -1,8 +1,9 @@
 import {z} from 'zod'
 import {keepEvent} from '../../shared/billing/events/keep.ts'
-import {listEvents} from '../../sql/payment-events.ts'
-import {PaymentEvents, Received} from '../answers/billing.ts'
-import {limitOf} from '../paging.ts'
+import {readEventLog, retryEvent} from '../../shared/billing/events/log.ts'
+import {EVENT_STATUSES} from '../../sql/payment-events.ts'
+import {PaymentEvents, Received, RetriedEvent} from '../answers/billing.ts'
+import {Cursor, limitOf} from '../paging.ts'
 import {route} from '../route.ts'
 
 /** What the payment provider tells, and what has become of it. */
@@ -30,8 +31,26 @@ again, and the event is kept all the same.`,
     access: {backoffice: true},
     summary: 'List the events of the payment provider',
     answers: {200: PaymentEvents},
-    refusals: [],
-    query: z.object({limit: limitOf({usual: 50, most: 500})}),
-    handle: async ({db, query}) => ({events: await listEvents(db, query)}),
+    refusals: ['INVALID_CURSOR'],
+    query: z.object({
+      status: z.enum(EVENT_STATUSES).optional().describe('Only those of this status'),
+      type: z.string().max(255).optional().describe("Only those of this type, by the payment provider's word"),
+      org: z.string().max(100).optional().describe('Only those of this org'),
+      cursor: Cursor,
+      limit: limitOf({usual: 50, most: 500}),
+    }),
+    handle: ({db, config, query}) => readEventLog({db, config}, query),
+  }),
+
+  route({
+    method: 'post',
+    path: '/billing/admin/events/:id/retry',
+    access: {backoffice: true},
+    summary: 'Apply an event again',
+    description: 'At once, with its attempts counted anew. One that is processed or ignored stays so.',
+    answers: {200: RetriedEvent},
+    refusals: ['NOT_FOUND'],
+    params: z.object({id: z.string().max(255).describe("The payment provider's id of the event")}),
+    handle: ({db, queue, caller: {staff}, params: {id}}) => retryEvent({db, queue}, staff, id),
   }),
 ]

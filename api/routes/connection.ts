@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {oneLine} from '../../shared/name.ts'
 import {connectionScopes} from '../../shared/people/identity-provider.ts'
 import {beginSignIn} from '../../shared/people/sign-in.ts'
 import {listConnectors} from '../../sql/connectors.ts'
@@ -14,6 +15,7 @@ export default [
     method: 'post',
     path: '/auth/orgs/:org/connect',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Begin to connect a CRM',
     description:
       'Open the answered address in the browser that asked: there the CRM asks for consent, and the callback tells the window that opened it the connection. Consenting again as the same CRM user connects the same connection once more.',
@@ -22,7 +24,9 @@ export default [
     example: {body: {dc: 'eu', name: 'Example CRM'}, answer: {url: 'https://accounts.zoho.eu/oauth/v2/auth?client_id=1000.EXAMPLE'}},
     body: z.object({
       dc: z.string().default('us').describe('The data centre of the CRM account, such as `us`, `eu` or `in`'),
-      name: z.string().trim().min(1).max(100).nullish().describe('What to call the connection; the name of the CRM org when left out'),
+      name: oneLine(z.string().trim().min(1).max(100))
+        .nullish()
+        .describe('What to call the connection; the name of the CRM org when left out'),
       return: z
         .string()
         .optional()

@@ -3,6 +3,7 @@ import {addGeneric, NewConnector} from '../../shared/connectors/add.ts'
 import {describeConnector} from '../../shared/connectors/describe.ts'
 import {disconnect} from '../../shared/connectors/disconnect.ts'
 import {renameConnector} from '../../shared/connectors/rename.ts'
+import {oneLine} from '../../shared/name.ts'
 import {listConnectors} from '../../sql/connectors.ts'
 import {Answer} from '../answers/common.ts'
 import {Connection} from '../answers/connections.ts'
@@ -44,6 +45,7 @@ export default [
     method: 'post',
     path: '/orgs/:org/connectors',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Add a plain REST destination',
     description:
       "One that needs nobody's consent: `document` says how it is spoken to, `secret` is sent as its `auth` says. The operator lists the origins that may be named. A CRM is connected by `POST /auth/orgs/{org}/connect` instead.",
@@ -81,7 +83,7 @@ export default [
     refusals: ['NOT_FOUND'],
     example: {body: {name: 'Example CRM (Europe)'}},
     params: OfConnector,
-    body: z.strictObject({name: z.string().trim().min(1).max(100).describe('What to call it')}),
+    body: z.strictObject({name: oneLine(z.string().trim().min(1).max(100)).describe('What to call it')}),
     async handle({db, caller, params: {id}, body: {name}}) {
       return {connector: describeConnector(await renameConnector(db, caller, {id, name}))}
     },

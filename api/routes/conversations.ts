@@ -34,6 +34,7 @@ export default [
     method: 'post',
     path: '/ai/chat',
     access: {role: 'operator'},
+    effect: 'money',
     summary: 'Ask the assistant',
     description:
       'Answered by server-sent events. It reads and proposes; it changes and runs nothing. What is wrong before anything was said is refused with its status, as everywhere; after that it is the event `error`. Whoever goes away ends it, and pays for what had come by then. Of the file no more leaves than the org lets leave.',

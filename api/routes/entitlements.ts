@@ -3,7 +3,9 @@ import {assertWritable} from '../../shared/connectors/writing.ts'
 import {readEntitlements, readUsage} from '../../shared/entitlements/describe.ts'
 import {startTrial} from '../../shared/entitlements/trial.ts'
 import {Refusal} from '../../shared/errors.ts'
+import {isAtLeast} from '../../shared/people/roles.ts'
 import {authorise} from '../../shared/runs/authorise.ts'
+import {findPrevious} from '../../shared/runs/outside-chain.ts'
 import {templateFor} from '../../shared/templates/authorise.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {lockImport} from '../../sql/imports.ts'
@@ -29,6 +31,16 @@ const entitlements = {
   ...{period: {start, end}, trial: null, pastDue: null, overageEnabled: false, usage},
   credits: {...credits, periodStart: start, periodEnd: end},
 }
+
+const ofRetry = [
+  'RUN_NOT_FOUND',
+  'NOT_YOUR_RUN',
+  'DRY_RUN',
+  'NOT_READY',
+  'IMPORT_RUNNING',
+  'RUN_RETRIED',
+  'RUN_CONNECTOR_MISMATCH',
+] as const
 
 export default [
   route({
@@ -76,9 +88,10 @@ export default [
     access: {role: 'operator'},
     summary: 'Authorise a run',
     description: `Reserves rows of the period for it. It may write the smaller of the rows declared and the plan's rows per run, and completes whatever becomes of the
-plan. One that nobody begins is over after 24 hours, and its rows are free again. A refusal with 402 tells in \`lift\` what would let the same request through.`,
+plan. One that nobody begins is over after 24 hours, and its rows are free again. A run that an engine of your own begins continues the chain of \`retryOf\`, or of
+the import's last such run: rows created there are answered as \`inherited\`, and a lost create's record can still be taken. A refusal with 402 tells in \`lift\` what would let the same request through.`,
     answers: {200: Authorised},
-    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_FOUND', ...ofPlan],
+    refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'CONNECTION_NOT_FOUND', 'WRITES_PAUSED', 'NOT_FOUND', ...ofRetry, ...ofPlan],
     example: {body: {declaredRows: 1_200, connectorId}, answer: {runId, rowsPerRun: 1_200, stoppedBy: 'declaration'}},
     body: z.strictObject({
       declaredRows: z.int().min(1).max(1_000_000_000).describe('Rows it is going to write at most'),
@@ -87,19 +100,25 @@ plan. One that nobody begins is over after 24 hours, and its rows are free again
         .string()
         .optional()
         .describe('The connection it writes through, where no import says so; fixed by its first write where it is left out'),
+      retryOf: z
+        .string()
+        .optional()
+        .describe('An ended run of this import, or of none, that your engine carries on: the last of its chain'),
       templateId: z.string().nullish().describe("The template it is of; its import's own where it is left out"),
     }),
-    handle({db, caller: {org, person, role}, body: {declaredRows, importId, connectorId, templateId}}) {
+    handle({db, caller: {org, person, role}, body: {declaredRows, importId, connectorId, retryOf, templateId}}) {
       return db.transaction(async tx => {
         const found = importId === undefined ? null : await lockImport(tx, {org, id: importId})
         if (importId !== undefined && !found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
         if (found?.state === 'expired') throw new Refusal('FILE_GONE', 'This import has expired: make a new one')
-        const connector = found?.connectorId ?? connectorId ?? null
+        const asker = {org, person, admin: isAtLeast(role, 'admin'), importNo: found?.no ?? null}
+        const previous = retryOf === undefined ? null : await findPrevious(tx, {...asker, id: retryOf, connector: connectorId})
+        const connector = found?.connectorId ?? connectorId ?? previous?.connectorId ?? null
         if (connector !== null && !(await findConnector(tx, {org, id: connector})))
           throw new Refusal('CONNECTION_NOT_FOUND', 'No such connection')
         if (connector !== null) await assertWritable(tx, {org, connector})
         const template = await templateFor(tx, {org, person, rank: role, id: templateId, found})
-        return authorise(tx, {org, person, declaredRows, connector, importNo: found?.no ?? null, template})
+        return authorise(tx, {org, person, declaredRows, connector, importNo: found?.no ?? null, template, previous})
       })
     },
   }),

@@ -2,15 +2,15 @@ import {z} from 'zod'
 import {readPage} from '../../shared/cursor.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {Flows, findIssues} from '../../shared/flows/flow.ts'
+import {oneLine} from '../../shared/name.ts'
 import {isAtLeast} from '../../shared/people/roles.ts'
 import {assertVersion, tagOf} from '../../shared/registry/version.ts'
+import {createImport} from '../../shared/runs/create-import.ts'
 import {describeImport} from '../../shared/runs/describe-import.ts'
 import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
 import {findKnown} from '../../shared/runs/start.ts'
 import {lockOpenImport} from '../../shared/sources/find.ts'
-import {makeEmptyImport, makeImport} from '../../shared/templates/apply.ts'
 import {fillSlots} from '../../shared/templates/fill.ts'
-import {findVisible} from '../../shared/templates/find.ts'
 import type {Db} from '../../sql/database.ts'
 import {findImport, type Import, listImports, setFlows} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
@@ -24,7 +24,7 @@ import {ofReading} from '../refusal-lists.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
-const Name = z.string().min(1).max(200).describe('What people call it')
+const Name = oneLine(z.string().min(1).max(200)).describe('What people call it')
 
 const NewImport = z
   .strictObject({
@@ -63,14 +63,7 @@ export default [
     params: OfOrg,
     body: NewImport,
     status: 201,
-    async handle({db, caller: {org, person, role}, body: {templateId, ...body}}) {
-      const made = await db.transaction(async tx => {
-        if (templateId === undefined) return makeEmptyImport(tx, {org, person, ...body, connectorId: body.connectorId!})
-        const template = await findVisible(tx, {org, person, rank: role, id: templateId})
-        return makeImport(tx, {org, person, template, ...body})
-      })
-      return {import: describeImport(made, [])}
-    },
+    handle: async ({db, caller, body}) => ({import: describeImport(await createImport(db, caller, body), [])}),
   }),
   route({
     method: 'get',
@@ -118,8 +111,8 @@ export default [
     example: {body: {name: 'Accounts of March'}, answer: {import: wholeImport}},
     params: OfImport,
     body: z.strictObject({name: Name}),
-    handle: async ({db, caller: {org}, params: {id}, body: {name}, request}) =>
-      answer(db, await renameImport(db, {org, id}, {name, condition: conditionOf(request)})),
+    handle: async ({db, caller, params: {id}, body: {name}, request}) =>
+      answer(db, await renameImport(db, caller, {id, name, condition: conditionOf(request)})),
   }),
   route({
     method: 'delete',
@@ -131,8 +124,8 @@ export default [
     refusals: ['IMPORT_NOT_FOUND', 'ROLE_REQUIRED', 'IMPORT_RUNNING'],
     example: {answer: {removed: importId}},
     params: OfImport,
-    async handle({db, caller: {org, person, role}, params: {id}}) {
-      await deleteImport(db, {org, id}, {person, admin: isAtLeast(role, 'admin')})
+    async handle({db, caller, params: {id}}) {
+      await deleteImport(db, caller, {id, admin: isAtLeast(caller.role, 'admin')})
       return {removed: id}
     },
   }),

@@ -26,6 +26,7 @@ export default [
     method: 'post',
     path: '/orgs/:org/invitations',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Invite somebody to the org',
     description:
       'Good for 14 days. An address that is invited already has its one invitation renewed, with this role. Nobody invites above their own role.',
@@ -44,6 +45,7 @@ export default [
     method: 'delete',
     path: '/orgs/:org/invitations/:id',
     access: {role: 'admin'},
+    effect: 'access',
     summary: 'Withdraw an invitation',
     answers: {200: ofInvitation},
     refusals: ['NOT_FOUND', 'INVITATION_USED'],

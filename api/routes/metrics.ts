@@ -10,7 +10,7 @@ export default [
     access: {operator: true, scrape: true},
     summary: 'Read the figures of this process and of the deployment',
     description:
-      'Also with `METRICS_TOKEN` as the bearer, which opens nothing else. It answers in maintenance, and while Postgres is away with the figures of the process alone (`lading_deployment_read 0`). `shared/metrics/alerts.yml` holds alert rules over them.',
+      'Also with `METRICS_TOKEN` as the bearer, which opens nothing else. While Postgres is away it answers with the figures of the process alone (`lading_deployment_read 0`); in maintenance it is refused as any other route. `shared/metrics/alerts.yml` holds alert rules over them.',
     answers: {200: File('text/plain', "Figures in Prometheus' text format, version 0.0.4")},
     refusals: [],
     async handle({metrics}) {

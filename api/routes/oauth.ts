@@ -135,8 +135,8 @@ export default [
     sends: {type: formType, what: 'A form as RFC 6749 has it', schema: TokenForm},
     answers: {200: Tokens, 400: OAuthError},
     refusals: ['UNAVAILABLE'],
-    handle: ({db, config, body, request: {headers}}) =>
-      answerClient(async () => ({json: await giveTokens({db, config}, readForm(headers, body))})),
+    handle: ({db, config, crm, log, body, request: {headers, signal}}) =>
+      answerClient(async () => ({json: await giveTokens({db, config, crm, log}, readForm(headers, body), signal)})),
   }),
 
   route({

@@ -3,8 +3,8 @@ import {applyBundle, Bundle} from '../../shared/registry/bundle.ts'
 import {findIssues, RegistryDocument} from '../../shared/registry/document.ts'
 import {replaceRegistry} from '../../shared/registry/replace.ts'
 import {readRegistry, resolve} from '../../shared/registry/resolved.ts'
-import {hasVersion, tagOf} from '../../shared/registry/version.ts'
-import {findRegistryVersion} from '../../sql/registry.ts'
+import {hasTag, tagOf, tagOfRevision} from '../../shared/registry/version.ts'
+import {findRevision} from '../../sql/registry.ts'
 import {Nothing} from '../answers/common.ts'
 import {libraryExample, ofLoading, publishedExample} from '../answers/libraries.ts'
 import {Pushed, Registry, Replaced, Resolved, registryExample, Validation} from '../answers/registry.ts'
@@ -14,7 +14,7 @@ import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
 /** A client may keep it, and asks each time whether it is still good. */
-const keeping = (version: number) => ({etag: tagOf(version), 'cache-control': 'private, no-cache'})
+const keeping = (etag: string) => ({etag, 'cache-control': 'private, no-cache'})
 
 export default [
   route({
@@ -23,15 +23,15 @@ export default [
     access: {role: 'operator'},
     summary: 'Read all an import is prepared with',
     description:
-      "The registry, the fields of every connection's modules with what is said of them, and the libraries, of one moment. The `ETag` is the version: asked again with it in `If-None-Match`, the answer is 304 without a body.",
-    answers: {200: Resolved, 304: Nothing('It is still at a version that `If-None-Match` names')},
+      "The registry, the fields of every connection's modules with what is said of them, and the libraries, of one moment. The `ETag` is the version, or `version.n` once the management of a library changed, which makes no version. With it in `If-None-Match` the answer is 304 without a body.",
+    answers: {200: Resolved, 304: Nothing('It still has a tag that `If-None-Match` names')},
     refusals: [],
     example: {answer: {registryVersion: 7, registry: registryExample, fields: {}, libraries: [libraryExample]}},
     async handle({db, caller: {org}, request}) {
-      const version = await findRegistryVersion(db, org)
-      if (hasVersion(request.headers['if-none-match'], version)) return reply({status: 304, headers: keeping(version)})
-      const resolved = await resolve(db, org)
-      return reply({json: resolved, headers: keeping(resolved.registryVersion)})
+      const current = tagOfRevision(await findRevision(db, org))
+      if (hasTag(request.headers['if-none-match'], current)) return reply({status: 304, headers: keeping(current)})
+      const {resolved, tag} = await resolve(db, org)
+      return reply({json: resolved, headers: keeping(tag)})
     },
   }),
 
@@ -80,14 +80,14 @@ export default [
       ...ofLoading,
       ...(['LIMIT_MODULES', 'UNKNOWN_FIELDS', 'TEMPLATE_INVALID', 'FEATURE_HELPER_LIBRARIES', 'LIBRARY_MANAGED'] as const),
     ],
-    example: {body: {registry: registryExample, libraries: [publishedExample]}, answer: {ok: true, warnings: []}},
+    example: {body: {registry: registryExample, libraries: [publishedExample]}, answer: {ok: true, warnings: [], skippedLibraries: []}},
     query: z.object({proposedBy: proposed}),
     body: Bundle,
     // A registry alone may be a mebibyte, and each library a quarter.
     mostBytes: 8 * 1024 ** 2,
     async handle({db, caller, query, body, request}) {
-      const {warnings, told} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
-      return answerEdit({ok: true, warnings}, told)
+      const {told, ...answer} = await applyBundle(db, caller, {condition: conditionOf(request), ...query}, body)
+      return answerEdit({ok: true, ...answer}, told)
     },
   }),
 

@@ -34,6 +34,7 @@ The job is over with the run; follow the run itself by \`GET …/events\`.`,
     answers: {200: RunBegun, 202: RunBegun},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'IMPORT_RUNNING', 'FILE_GONE', 'NOT_READY', 'WRITES_PAUSED', 'NO_DISCOVERY', 'RUN_NOT_FOUND'] as const),
+      ...(['ENCODING_REQUIRED', 'BAD_BYTES'] as const),
       ...(['NOT_YOUR_RUN', 'RUN_USED', 'RUN_CONNECTOR_MISMATCH', 'RUN_RETRIED', 'DRY_RUN', 'NO_FILE', 'SNAPSHOT_CHANGED'] as const),
       ...(['FROM_FUTURE', 'UNREADABLE'] as const),
       ...ofPlan,

@@ -69,7 +69,15 @@ export default [
     description:
       'It acts as whoever makes it, and does what they may do at the moment. Credentials of its source are kept sealed and never told. The `ETag` is its version.',
     answers: {201: ScheduleRead},
-    refusals: ['NOT_FOUND', 'STAFF_VIEW', 'LIMIT_SCHEDULES', 'CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'],
+    refusals: [
+      'NOT_FOUND',
+      'STAFF_VIEW',
+      'LIMIT_SCHEDULES',
+      'FEATURE_FREQUENT_SCHEDULES',
+      'CONNECTION_NOT_FOUND',
+      'CONNECTION_REQUIRED',
+      'NOT_CONFIGURED',
+    ],
     example: {body: newScheduleExample, answer: {schedule: scheduleExample}},
     params: OfTemplate,
     body: NewSchedule,
@@ -100,7 +108,7 @@ export default [
       'A credential that is left out stays, for the same place and user alone. Turned on, what stopped it is taken to be mended. What was due before is fired still. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
     answers: {200: ScheduleRead},
     refusals: [
-      ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES'] as const),
+      ...(['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'] as const),
       ...(['CONNECTION_NOT_FOUND', 'CONNECTION_REQUIRED', 'NOT_CONFIGURED'] as const),
     ],
     example: {
@@ -123,7 +131,7 @@ export default [
     description:
       'What was due while it was off is not made up for. With `If-Match: "2"` it is refused where 2 is not its newest version any more.',
     answers: {200: ScheduleRead},
-    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES'],
+    refusals: ['BAD_IF_MATCH', 'NOT_FOUND', 'SCHEDULE_CONFLICT', 'LIMIT_SCHEDULES', 'FEATURE_FREQUENT_SCHEDULES'],
     example: {body: {enabled: true}, answer: {schedule: scheduleExample}},
     params: OfSchedule,
     body: z.strictObject({enabled: z.boolean().describe('Whether it fires by itself')}),

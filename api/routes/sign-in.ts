@@ -1,14 +1,13 @@
 import {z} from 'zod'
 import {Refusal} from '../../shared/errors.ts'
 import {consentUrl} from '../../shared/oauth/authorise.ts'
-import {followCrmRole} from '../../shared/people/follow.ts'
-import {openSession} from '../../shared/people/session.ts'
+import {endOtherSignIns, refreshSession, signOut} from '../../shared/people/session.ts'
 import {beginSignIn, completeSignIn} from '../../shared/people/sign-in.ts'
-import {findMember} from '../../sql/members.ts'
-import {deleteSession} from '../../sql/sessions.ts'
-import {File, Nothing} from '../answers/common.ts'
-import {Me, SessionToken} from '../answers/people.ts'
+import {listSignIns} from '../../sql/sessions.ts'
+import {Answer, Count, File, Nothing} from '../answers/common.ts'
+import {Me, SessionToken, SignIn} from '../answers/people.ts'
 import {keepBrowser, readBrowser} from '../browser-cookie.ts'
+import {deviceOf} from '../device.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 import {outcomePage, refusalPage} from '../sign-in-page.ts'
@@ -63,10 +62,11 @@ export default [
       error: text('Why there is no code'),
       'accounts-server': text('The sign-in host of the account'),
     }),
-    async handle({db, config, log, query: {'accounts-server': accountsServer, ...query}, request}) {
+    async handle({db, config, crm, log, query: {'accounts-server': accountsServer, ...query}, request}) {
       const browser = readBrowser(config, request.headers.cookie)
       try {
-        const outcome = await completeSignIn({db, config}, {...query, accountsServer, browser})
+        const returned = {...query, accountsServer, browser, device: deviceOf(request), signal: request.signal}
+        const outcome = await completeSignIn({db, config, crm, log}, returned)
         if (!('request' in outcome)) return outcomePage(outcome)
         return reply({status: 302, headers: {location: await consentUrl(config, outcome.request), 'cache-control': 'no-store'}})
       } catch (error) {
@@ -83,14 +83,14 @@ export default [
     path: '/auth/session/refresh',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
     summary: 'Get a new session for the same person and org',
-    description: "Takes over the role the person has by now, the CRM's too where the org follows it.",
+    description:
+      'Where the org follows the roles of the CRM, this reads the CRM user: a role that is not set by hand follows the profile there, and a user who is not active loses access to the org. The new session belongs to the same sign-in, which ends after 30 days.',
     answers: {200: SessionToken},
     refusals: ['LAST_OWNER'],
     example: {answer: {token: 'eyJhbGciOiJIUzI1NiJ9.eyJzZXMiOiJzZXNfMDFrOSJ9.c2lnbmF0dXJl'}},
-    async handle({db, config, crm, log, caller: {person, org}, request}) {
-      if (org !== null) await followCrmRole({db, crm, log}, {org, person, signal: request.signal})
-      const member = org === null ? null : await findMember(db, {org, person})
-      return {token: await openSession(db, config, {person, org, role: member?.role ?? null})}
+    async handle({db, config, crm, log, caller: {person, org, session}, request}) {
+      const from = {person, org, session: session!, device: deviceOf(request), signal: request.signal}
+      return {token: await refreshSession({db, config, crm, log}, from)}
     },
   }),
 
@@ -98,16 +98,38 @@ export default [
     method: 'delete',
     path: '/auth/session',
     access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
-    summary: 'Sign out: end the session',
+    summary: 'Sign out: end the sign-in',
     description:
-      'Its token opens nothing from then on, and a run that is followed with it is told of for half a minute at most. Other sessions of the person go on, and so do those it was refreshed from, until their eight hours are over.',
-    answers: {204: Nothing('It is over')},
+      'Ends this session and every session of the same sign-in: those it was refreshed from and those refreshed from it. A run that one of them follows is followed for half a minute more at most. Other sign-ins of the person continue.',
+    answers: {204: Nothing('The sign-in has ended')},
     refusals: [],
     status: 204,
-    async handle({db, caller}) {
-      await deleteSession(db, caller.session!)
+    async handle({db, caller: {person, session}}) {
+      await signOut(db, {person, session: session!})
       return reply({})
     },
+  }),
+
+  route({
+    method: 'get',
+    path: '/auth/sessions',
+    access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
+    summary: 'List your sign-ins',
+    answers: {200: Answer({sessions: z.array(SignIn).describe('One entry per sign-in that still works, the newest first')})},
+    refusals: [],
+    handle: async ({db, caller: {person, session}}) => ({sessions: await listSignIns(db, {person, session: session!})}),
+  }),
+
+  route({
+    method: 'delete',
+    path: '/auth/sessions',
+    access: {role: 'operator', sessionOnly: 'person', noOrg: true, closedOrg: true},
+    summary: 'End all your other sign-ins',
+    description: 'On every device, in every org. This sign-in continues; API tokens and MCP clients are not affected.',
+    answers: {200: Answer({ended: Count('How many sign-ins ended')})},
+    refusals: [],
+    example: {answer: {ended: 2}},
+    handle: async ({db, caller: {person, session}}) => ({ended: await endOtherSignIns(db, {person, session: session!})}),
   }),
 
   route({

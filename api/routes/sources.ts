@@ -15,10 +15,12 @@ import {source, sourceId} from '../answers/examples.ts'
 import {Removed} from '../answers/imports.ts'
 import {PreviewRows, SourceAnswer, TakenIn} from '../answers/sources.ts'
 import {readJson} from '../body.ts'
+import {charsetOf} from '../charset.ts'
 import {limitOf} from '../paging.ts'
 import {OfImport, OfSource} from '../params.ts'
 import {ofReading, ofReadingAgain} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+import {openSentFile} from '../sent-file.ts'
 
 /** Options of a reader as JSON in a query: what would otherwise be sniffed. */
 const Reading = z
@@ -39,6 +41,9 @@ const Again = z.strictObject({
   label: Name.optional().describe('What people call it'),
 })
 
+/** For the reference alone: the form is read as a stream. */
+const Form = z.strictObject({file: z.file().describe('The file; its name is taken from the part unless the query names it')})
+
 type OfOne = {caller: {org: string}; params: z.output<typeof OfSource>}
 const placeOf = ({caller: {org}, params: {id, source}}: OfOne) => ({org, importId: id, sourceId: source})
 
@@ -58,8 +63,13 @@ export default [
     path: '/orgs/:org/imports/:id/sources',
     access: {role: 'operator'},
     summary: 'Send a file to an import',
-    description: `The body is the file itself, CSV or XLSX, under any media type but \`application/json\`. It is read to its end: the answer says what was seen in each
-column, and what a person should decide.
+    description: `The body is the file itself, CSV or XLSX, under any media type but \`application/json\`; or a form (\`multipart/form-data\`) whose only part is
+named \`file\`, such as \`curl -F file=@accounts.csv\` sends. Any other multipart body is \`CONTENT_TYPE\`. The file is read to its end: the answer says what
+was seen in each column, and what a person should decide.
+
+The encoding of CSV is the reader option \`encoding\`, else what a byte order mark says, else the \`charset\` of the content type. Without them
+the file is UTF-8 if its bytes are. Otherwise \`problems\` has the kind \`encoding\` and \`text.candidates\` shows samples: the import does not run
+until \`PATCH\` states an encoding.
 
 A body of \`application/json\`, \`{"fromSource": "src_…", "sheet": "…", "label": "…"}\`, reads another sheet of a workbook that is here already.
 Large files can be sent in parts: \`POST …/uploads\`.`,
@@ -72,35 +82,46 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
         'IMPORT_RUNNING',
         'FILE_TOO_LARGE',
         'FILE_FORMAT',
+        'NOT_A_TABLE',
         'FILE_ENCRYPTED',
       ] as const),
-      ...(['BUSY', 'BAD_JSON', 'BODY_TOO_LARGE', 'CONTENT_TYPE', 'REQUEST_TIMEOUT'] as const),
+      ...(['BUSY', 'BAD_JSON', 'BODY_TOO_LARGE', 'CONTENT_TYPE', 'CHARSET_UNKNOWN', 'REQUEST_TIMEOUT'] as const),
       ...ofReading,
     ],
     example: {query: {name: 'accounts.csv', reader: '{"delimiter":","}'}, answer: {source}},
     sends: [
       {type: 'text/csv', what: 'A file of CSV'},
       {type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', what: 'a workbook'},
+      {type: 'multipart/form-data', what: 'a form with one of these as its only part', schema: Form},
       {type: 'application/json', what: 'or another sheet of a workbook that is here', schema: Again},
     ],
     params: OfImport,
     query: z.object({
-      name: Name.optional().describe('What the file is called: `file.csv` where it is left out'),
+      name: Name.optional().describe('What the file is called: the name in the form, or `file.csv`, if left out'),
       label: Name.optional().describe('What people call it; its name where it is left out'),
-      sheet: Name.optional().describe('Of a workbook, the sheet that is read; the first visible one where it is left out'),
+      sheet: Name.optional().describe('Of a workbook, the sheet that is read; the first visible one that has rows where it is left out'),
       slot: Name.optional().describe('The slot of the template it is for; need not be named where there is one'),
       reader: Reading.optional().describe(
-        'As JSON, how the file is read: `ReaderOptions`. What is left out is sniffed from its first 64 KiB',
+        'As JSON, how the file is read: `ReaderOptions`. What is left out is sniffed: the encoding from the whole file, the rest from its first 64 KiB',
       ),
     }),
     body: 'stream',
     status: 201,
     async handle({db, storage, config, caller: {org}, params: {id: importId}, query, body}) {
-      const {name = 'file.csv', label, sheet, slot, reader} = query
+      const {label, sheet, slot, reader} = query
+      const again = await readAgain(body)
+      const sent = await openSentFile(body)
+      const name = query.name ?? sent.name ?? 'file.csv'
       const stated = (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
-      const file = (await readAgain(body)) ?? {name, label, reader: stated, body}
-      const {source, filled} = await takeFile({db, storage, config}, {org, importId}, slot, file)
-      return {source: describeSource(source), ...(filled && {filled})}
+      try {
+        const file = again ?? {name, label, reader: stated, charset: charsetOf(sent.contentType), body: sent.body}
+        const {source, filled} = await takeFile({db, storage, config}, {org, importId}, slot, file)
+        return {source: describeSource(source), ...(filled && {filled})}
+      } catch (error) {
+        // The sender of a form hears a refusal only if the rest of the form is read.
+        sent.body.resume()
+        throw error
+      }
     },
   }),
   route({

@@ -6,6 +6,7 @@ import {Reason} from '../../shared/people/staff-action.ts'
 import {listPacks, listPlans} from '../../sql/plans.ts'
 import {Answer} from '../answers/common.ts'
 import {GrantedCredits, Pack, PricedPlan, Standing} from '../answers/plans.ts'
+import {ofPayment} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 
 const params = z.object({org: z.string().describe('The org (`org_`)')})
@@ -89,13 +90,14 @@ export default [
     path: '/billing/admin/plans/:id/payment',
     access: {backoffice: true},
     summary: 'Tie a plan to what the payment provider sells',
-    description: 'What is left out stays; null takes it away.',
+    description:
+      'What is left out stays; null takes it away. Where a payment provider is configured, ids that it does not know or that do not fit are refused.',
     answers: {200: PricedPlan},
-    refusals: ['NOT_FOUND'],
+    refusals: ['NOT_FOUND', ...ofPayment],
     example: {body: {paymentProductId: 'prod_Example', paymentPriceMonthlyId: 'price_Monthly'}},
     params: z.object({id: z.string().describe('The version of the plan')}),
     body: PlanPaymentBody,
-    handle: ({db, caller: {staff}, params: {id}, body}) => pricePlan(db, staff, {id, ...body}),
+    handle: ({caller: {staff}, params: {id}, body, ...tools}) => pricePlan(tools, staff, {id, ...body}),
   }),
 
   route({
@@ -113,12 +115,13 @@ export default [
     path: '/billing/admin/packs/:key/payment',
     access: {backoffice: true},
     summary: 'Tie a pack of credits to what the payment provider sells',
-    description: 'What is left out stays; null takes it away.',
+    description:
+      'What is left out stays; null takes it away. Where a payment provider is configured, an id that it does not know or that does not fit is refused.',
     answers: {200: Pack},
-    refusals: ['NOT_FOUND'],
+    refusals: ['NOT_FOUND', ...ofPayment],
     example: {body: {paymentProductId: 'prod_Example', paymentPriceId: 'price_Example'}},
     params: z.object({key: z.string().describe('The pack')}),
     body: PackPaymentBody,
-    handle: ({db, caller: {staff}, params: {key}, body}) => pricePack(db, staff, {key, ...body}),
+    handle: ({caller: {staff}, params: {key}, body, ...tools}) => pricePack(tools, staff, {key, ...body}),
   }),
 ]

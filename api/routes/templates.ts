@@ -1,6 +1,7 @@
 import {z} from 'zod'
 import {readPage} from '../../shared/cursor.ts'
 import {drawnAs} from '../../shared/drawn.ts'
+import {oneLine} from '../../shared/name.ts'
 import {tagOf} from '../../shared/registry/version.ts'
 import {checkTemplate} from '../../shared/templates/check.ts'
 import {describeTemplate, outlineTemplate} from '../../shared/templates/describe.ts'
@@ -32,7 +33,7 @@ import {route} from '../route.ts'
 /** One saved from an import names it; any other is a document. */
 const FromImport = z.strictObject({
   fromImport: z.string().describe('The import it is saved from'),
-  name: z.string().trim().min(1).max(200).describe('What people call it'),
+  name: oneLine(z.string().trim().min(1).max(200)).describe('What people call it'),
   description: z.string().max(2_000).nullish().describe('What it is for'),
 })
 const New = drawnAs(z.unknown(), z.union([Template, FromImport])).transform((body, context): z.output<typeof FromImport> | Template => {
@@ -56,7 +57,7 @@ export default [
     path: '/orgs/:org/templates',
     access: {role: 'operator'},
     summary: 'List the templates one sees',
-    description: "One's own, shared ones, and for admins those whose creator has left.",
+    description: 'Shared templates and your own. Admins see every template of the org.',
     answers: {200: TemplatePage},
     refusals: ['INVALID_CURSOR'],
     example: {answer: {templates: [outlineExample], nextCursor: null}},
@@ -77,7 +78,7 @@ export default [
     access: {role: 'builder'},
     summary: 'Save a template',
     description:
-      "A document, or what an import does (`fromImport`): of its files the columns and how they are read, and nothing of their rows, names or counts. It is its creator's alone until it is shared. The `ETag` is its version.",
+      'A document, or what an import does (`fromImport`): of its files the columns and how they are read, and nothing of their rows, names or counts. Until it is shared, only its creator and admins see it. The `ETag` is its version.',
     answers: {201: TemplateMade},
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'NOT_READY'],
     example: {
@@ -146,7 +147,7 @@ export default [
     refusals: ['NOT_FOUND', 'TEMPLATE_NAME_TAKEN'],
     example: {body: {shared: true}, answer: {template: templateExample}},
     params: OfTemplate,
-    body: z.strictObject({shared: z.boolean().default(true).describe('False takes it back: it is its creator’s alone again')}),
+    body: z.strictObject({shared: z.boolean().default(true).describe('False makes it private: only its creator and admins see it')}),
     async handle({db, caller, params: {id}, body: {shared}}) {
       const asker = templateAskerOf(caller)
       return answer(await shareTemplate(db, asker, {id, shared}), asker)

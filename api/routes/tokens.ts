@@ -1,19 +1,15 @@
 import {z} from 'zod'
-import {Refusal} from '../../shared/errors.ts'
-import {newId} from '../../shared/ids.ts'
-import {mintSecret} from '../../shared/people/api-token.ts'
-import {insertToken, listTokens, revokeToken} from '../../sql/tokens.ts'
+import {oneLine} from '../../shared/name.ts'
+import {createToken, endToken} from '../../shared/people/token.ts'
+import {listTokens} from '../../sql/tokens.ts'
 import {Answer} from '../answers/common.ts'
 import {ApiToken} from '../answers/people.ts'
 import {route} from '../route.ts'
 
 const NewToken = z.object({
-  name: z.string().trim().min(1).max(100).describe('What it is for'),
+  name: oneLine(z.string().trim().min(1).max(100)).describe('What it is for'),
   expiresAt: z.iso.datetime({offset: true}).nullish().describe('When it ends; null or left out: never by itself'),
 })
-
-const over = (message = 'It would have expired already') =>
-  new Refusal('INVALID', message, {issues: [{code: 'custom', path: ['expiresAt'], message}]})
 
 export default [
   route({
@@ -48,12 +44,7 @@ export default [
     },
     body: NewToken,
     status: 201,
-    async handle({db, caller: {org, person}, body: {name, expiresAt = null}}) {
-      const {secret, hash, prefix} = mintSecret()
-      const token = await insertToken(db, {id: newId('tok'), org, person, name, prefix, hash, expiresAt})
-      if (!token) throw over()
-      return {token, secret}
-    },
+    handle: ({db, caller, body: {name, expiresAt = null}}) => createToken(db, caller, {name, expiresAt}),
   }),
 
   route({
@@ -65,10 +56,6 @@ export default [
     answers: {200: Answer({token: ApiToken})},
     refusals: ['NOT_FOUND'],
     params: z.object({id: z.string().describe('The token (`tok_`)')}),
-    async handle({db, caller, params}) {
-      const token = await revokeToken(db, {org: caller.org, id: params.id})
-      if (!token) throw new Refusal('NOT_FOUND', 'No such token')
-      return {token}
-    },
+    handle: async ({db, caller, params}) => ({token: await endToken(db, caller, params.id)}),
   }),
 ]

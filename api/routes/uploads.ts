@@ -17,6 +17,7 @@ import {readDigest} from '../digest.ts'
 import {OfImport} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
+import {assertNoForm} from '../sent-file.ts'
 
 const NewUpload = z.strictObject({
   name: Name.describe('What the file is called'),
@@ -102,13 +103,24 @@ export default [
 whole or not at all. A part that is kept already may be sent again: the answer tells the \`offset\` to go on at. With
 \`Content-Digest: sha-256=:…:\` it is kept only if its bytes have that digest.`,
     answers: {200: UploadAnswer},
-    refusals: [...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_OFFSET', 'BODY_TOO_LARGE', 'DIGEST_MISMATCH'] as const)],
+    refusals: [
+      ...([
+        'IMPORT_NOT_FOUND',
+        'FILE_GONE',
+        'UPLOAD_NOT_FOUND',
+        'UPLOAD_OFFSET',
+        'CONTENT_TYPE',
+        'BODY_TOO_LARGE',
+        'DIGEST_MISMATCH',
+      ] as const),
+    ],
     sends: {type: 'application/octet-stream', what: 'The bytes of the part'},
     example: {params: {offset: '0'}, answer: {upload: {...example, offset: 8_388_608}}},
     params: OfPart,
     body: 'stream',
     async handle(input) {
       const {body, params, request} = input
+      assertNoForm(body)
       const sent = {offset: params.offset, body, sha256: readDigest(request.headers)}
       return {upload: describeUpload(await keepPart(input, placeOf(input), sent))}
     },
@@ -123,7 +135,7 @@ sent: where it has to be read otherwise, or is for another slot, say so here ins
     answers: {201: TakenIn},
     refusals: [
       ...(['IMPORT_NOT_FOUND', 'FILE_GONE', 'UPLOAD_NOT_FOUND', 'UPLOAD_INCOMPLETE', 'IMPORT_RUNNING', 'SOURCE_NOT_FOUND'] as const),
-      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'FILE_ENCRYPTED', 'BUSY'] as const),
+      ...(['FILE_TOO_LARGE', 'FILE_FORMAT', 'NOT_A_TABLE', 'FILE_ENCRYPTED', 'BUSY'] as const),
       ...ofReading,
     ],
     example: {body: {sheet: 'Companies'}, answer: {source}},

@@ -113,7 +113,7 @@ export default [
     path: '/orgs/:org/webhooks/:id/test',
     access: {role: 'admin'},
     summary: 'Send a webhook endpoint a test',
-    description: 'By the way of every other notice; while one is on its way there is no second.',
+    description: 'It is sent at once, before other notices. A test that failed and waits for its next attempt is sent again now.',
     answers: {202: DeliveryRead},
     refusals: ['NOT_FOUND', 'ENDPOINT_DISABLED'],
     example: {params: {org: 'org_01k9m0v6f8e2r4t7w3y5z1a2b3', id: endpointExample.id}},

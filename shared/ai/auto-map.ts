@@ -2,6 +2,7 @@ import type {Pool, Tx} from '../../sql/database.ts'
 import type {Config} from '../config.ts'
 import {openKeeping, type Placed} from '../conversations/ask.ts'
 import {Refusal} from '../errors.ts'
+import type {Flow} from '../flows/flow.ts'
 import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
 import {type Asked, askColumn, type Chosen, holdFor, kindsOf} from './ask-column.ts'
@@ -11,6 +12,7 @@ import {merge, type Proposal} from './merge-mapping.ts'
 import {addUsage, type Model, nothing, type Usage} from './model.ts'
 import {ModelFailure, refusalOfModel, refuseModelFailure} from './model-failure.ts'
 import {maskSamples, openTextMask, type Sent, sentOf} from './outgoing.ts'
+import {readPersonalColumns} from './personal-columns.ts'
 import {sayMapping} from './said.ts'
 import {keyOf, readTargets, type Target} from './targets.ts'
 
@@ -50,7 +52,8 @@ export const autoMap = async (tools: Tools, question: Question): Promise<AutoMap
   }
   if (open.length === 0 || free.length === 0) return answer('not_needed')
   if (!tools.model.isConfigured) return answer('not_configured')
-  const judged = judgeColumns(columns, known, local)
+  const isSource = await readPersonalColumns(tools.db, {org, personal: known.personal, flows: (found?.flows ?? []) as Flow[]})
+  const judged = judgeColumns(columns, {...known, isSource}, local)
   const masked = maskSamples(known.policy, judged).columns
   const text = remember(openTextMask(known.policy, judged))
   const asked = open.map(at => ({column: masked[at]!, kinds: kindsOf(columns[at]!.samples), candidates: local[at]!.candidates, text}))

@@ -2,7 +2,7 @@ import {type AiFeature, addAiUsage} from '../../sql/ai-usage.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import type {Config} from '../config.ts'
 import type {Balance} from '../credits/balance.ts'
-import {releaseCredits, reserveCredits, settleCredits} from '../credits/reserve.ts'
+import {raiseReservation, releaseCredits, reserveCredits, settleCredits} from '../credits/reserve.ts'
 import {newId} from '../ids.ts'
 import type {Queue} from '../queue.ts'
 import {nothing, type Usage} from './model.ts'
@@ -27,7 +27,7 @@ const priceOf = (feature: AiFeature, {inputTokens, outputTokens}: Usage): number
 type Held = {
   org: string
   feature: AiFeature
-  /** The most it may come to. What it comes to beyond is not charged. */
+  /** What the work may cost before it asks for more. Cost beyond what was set aside is not charged. */
   hold: Usage
   /** The caller's. An abort costs what `spent` was told. */
   signal: AbortSignal
@@ -41,13 +41,13 @@ type Charged<T> = {value: T; usage: Usage; credits: number; balance: Balance}
 
 /**
  * Work a model is asked for, in three steps that each stand alone: credits are set aside and committed, the work is done, what it came to is
- * settled. A failure costs nothing. Nor does a crash: what is set aside comes back by itself once no answer can come any more. Refuses with
+ * settled. Work that goes on in steps asks `mayCost` before each further one and stops where it answers false. A failure costs nothing. Nor does a crash: what is set aside comes back by itself once no answer can come any more. Refuses with
  * CREDITS_EXHAUSTED before anything is asked.
  */
 export const withCredits = async <T>(
   tools: Tools,
   held: Held,
-  work: (spent: (usage: Usage) => void) => Promise<Done<T>>,
+  work: (spent: (usage: Usage) => void, mayCost: (total: Usage) => Promise<boolean>) => Promise<Done<T>>,
 ): Promise<Charged<T>> => {
   const {db, queue} = tools
   const {org, feature} = held
@@ -60,9 +60,11 @@ export const withCredits = async <T>(
     await end(tools, open, {error, seen})
     throw error
   }
-  const {value, usage, keep} = await work(usage => {
+  const spent = (usage: Usage) => {
     seen = usage
-  }).catch(failed)
+  }
+  const mayCost = (total: Usage) => db.transaction(tx => raiseReservation(tx, queue, {org, ref, amount: priceOf(feature, total)}))
+  const {value, usage, keep} = await work(spent, mayCost).catch(failed)
   seen = usage
   const settling = db.transaction(async tx => {
     await keep?.(tx)

@@ -4,6 +4,7 @@ import type {Config} from '../config.ts'
 import {openKeeping, type Placed} from '../conversations/ask.ts'
 import type {Balance} from '../credits/balance.ts'
 import {Refusal} from '../errors.ts'
+import type {Flow} from '../flows/flow.ts'
 import {type SnapshotLibrary, shapeLibrary} from '../flows/libraries.ts'
 import type {Log} from '../log.ts'
 import type {Queue} from '../queue.ts'
@@ -14,6 +15,7 @@ import {type Columns, judgeColumns, mapLocally} from './local-mapping.ts'
 import {addUsage, charactersPerToken, type Model, nothing, type Usage} from './model.ts'
 import {ModelFailure, modelNotConfigured, refuseModelFailure} from './model-failure.ts'
 import type {Sent} from './outgoing.ts'
+import {readPersonalColumns} from './personal-columns.ts'
 import {sayFormula} from './said.ts'
 import {readTargets, type Target, type Targets} from './targets.ts'
 import {isGood, type Tried, type Place as Trying, tryExpression} from './try-expression.ts'
@@ -52,7 +54,7 @@ export const writeFormula = async (tools: Tools, asked: Question): Promise<Formu
   if (!target) throw noSuchField(module, field)
   if (!tools.model.isConfigured) throw modelNotConfigured()
   const libraries = (await listLibraryRows(tools.db, org)).map(shapeLibrary)
-  const {prompt, sent, samples} = await describe(tools.db, asked, {known, target, libraries})
+  const {prompt, sent, samples} = await describe(tools.db, asked, {known, target, libraries, flows: (found?.flows ?? []) as Flow[]})
   const context = known.settings.expressionContext
   const trying = {columns: columns.map(({name}) => name), rows, source, field: target.field, libraries, context, signal}
   const held = {org, feature: 'formula' as const, hold: holdFor(prompt), signal}
@@ -75,10 +77,11 @@ const noSuchField = (module: string, field: string) =>
     ],
   })
 
-type Known = {known: Targets; target: Target; libraries: readonly SnapshotLibrary[]}
+type Known = {known: Targets; target: Target; libraries: readonly SnapshotLibrary[]; flows: readonly Flow[]}
 
-const describe = async (db: Pool, {org, columns, question, source}: Question, {known, target, libraries}: Known) => {
-  const judged = judgeColumns(columns, known, await mapLocally(db, org, columns, known))
+const describe = async (db: Pool, {org, columns, question, source}: Question, {known, target, libraries, flows}: Known) => {
+  const isSource = await readPersonalColumns(db, {org, personal: known.personal, flows})
+  const judged = judgeColumns(columns, {...known, isSource}, await mapLocally(db, org, columns, known))
   const out = openOutflow(known.policy, judged)
   const sent = out.said(question)
   const sourceName = source === null ? null : (out.columns[columns.findIndex(({name}) => name === source)]?.name ?? null)

@@ -4,6 +4,7 @@ import type {Db} from '../../sql/database.ts'
 import {type Accepted, likeness, type MatchField, type Proposal, proposeMapping} from './matcher/propose.ts'
 import {normalForm} from './matcher/words.ts'
 import type {Sampled} from './outgoing.ts'
+import type {PersonalColumnTest} from './personal-columns.ts'
 import {keyOf, type Target, type Targets} from './targets.ts'
 
 export type Columns = readonly {name: string; samples: string[]}[]
@@ -60,12 +61,15 @@ const worthFearing = 0.05
 /** Columns times fields. */
 const mostFeared = 30_000
 
+/** `isSource`: whether a flow of the import fills a personal field from a column. */
+type Personal = Pick<Targets, 'personal'> & {isSource?: PersonalColumnTest}
+
 /**
  * The columns with what is to be kept of them: whatever may go into a field that is annotated as personal is personal, whether it is proposed for it, was
  * taken for it before or only might be, whether that field can be written or not, and whichever other column goes there too. `proposals`:
  * for each column, or none. Of more columns than are looked at in a moment, the rest are personal.
  */
-export const judgeColumns = (columns: Columns, {personal}: Pick<Targets, 'personal'>, proposals: readonly Proposal[]): Sampled[] => {
+export const judgeColumns = (columns: Columns, {personal, isSource}: Personal, proposals: readonly Proposal[]): Sampled[] => {
   const annotated = new Set(personal.map(keyOf))
   // Modules have the same fields, mostly.
   const fields = [
@@ -86,7 +90,7 @@ export const judgeColumns = (columns: Columns, {personal}: Pick<Targets, 'person
   return columns.map((column, at) => {
     const words = new Set(wordsOf(column.name))
     const isNamed = names.some(name => name.every(word => words.has(word)))
-    const isMapped = proposals[at]?.candidates.some(({module, field}) => annotated.has(`${module}.${field}`))
+    const isMapped = proposals[at]?.candidates.some(({module, field}) => annotated.has(`${module}.${field}`)) || isSource?.(column.name)
     return {...column, pii: isNamed || isMapped === true || sources.has(normalForm(column.name)) || (feared[at] ?? 1) > worthFearing}
   })
 }

@@ -2,11 +2,9 @@ import type * as ai from 'ai'
 import type {z} from 'zod'
 import type {Config} from '../config.ts'
 import {ModelFailure, modelNotConfigured} from './model-failure.ts'
+import {addUsage, counting, nextStep, nothing, type Step, tokensIn, type Usage, usageOf, usageOfSteps} from './token-count.ts'
 
-/** As the provider counts, and will charge. Estimated at four characters a token where it does not say, or was not heard to the end. */
-export type Usage = {inputTokens: number; outputTokens: number}
-
-export const nothing: Usage = {inputTokens: 0, outputTokens: 0}
+export {addUsage, charactersPerToken, nothing, type Usage} from './token-count.ts'
 
 export type Turn = {role: 'user' | 'assistant'; text: string}
 
@@ -32,6 +30,8 @@ type Conversation = {
   signal: AbortSignal
   /** Told what it has come to so far, whenever that grows: all there is to go by should the conversation break off. */
   spent?: (usage: Usage) => void
+  /** Asked before each further step, with what all steps and that one may come to. Where the answer is false, the conversation ends. */
+  mayCost?: (total: Usage) => Promise<boolean>
 }
 
 /**
@@ -53,7 +53,6 @@ type Settings = Pick<Config, 'MODEL_KIND' | 'MODEL_URL' | 'MODEL_API_KEY' | 'MOD
 const conversationTimes = 5
 /** Of one answer's bytes: far beyond what `maxTokens` allows. */
 const mostBytes = 8 * 1024 ** 2
-export const charactersPerToken = 4
 
 export const openModel = (settings: Settings): Model => {
   const connect = connector(settings)
@@ -164,15 +163,18 @@ const within = async <T>(sdk: Sdk['sdk'], ms: number, given: AbortSignal, ask: (
 }
 
 async function* converse(sdk: Sdk['sdk'], model: Sdk['model'], asked: Conversation): AsyncGenerator<Part> {
-  const {instructions, messages, tools, maxSteps, maxTokens, signal, spent = () => {}} = asked
+  const {instructions, messages, tools, maxSteps, maxTokens, signal, spent = () => {}, mayCost = async () => true} = asked
+  const begun = tokensIn(instructions + messages.map(({text}) => text).join(''))
+  const isTooDear = async ({steps}: {steps: readonly Step[]}) =>
+    !(await mayCost(addUsage(usageOfSteps(steps, begun), nextStep(steps, maxTokens))))
   const result = sdk.streamText({
-    ...{model, instructions, ...quiet, maxOutputTokens: maxTokens, abortSignal: signal, stopWhen: sdk.isStepCount(maxSteps)},
+    ...{model, instructions, ...quiet, maxOutputTokens: maxTokens, abortSignal: signal, stopWhen: [sdk.isStepCount(maxSteps), isTooDear]},
     messages: messages.map(({role, text}) => ({role, content: text})),
     tools: toolsOf(sdk, tools),
     // Told by the stream's own part.
     onError: () => {},
   })
-  const count = counting(tokensIn(instructions + messages.map(({text}) => text).join('')), spent)
+  const count = counting(begun, spent)
   let isOver = false
   for await (const part of result.stream) {
     if (part.type === 'start-step') count.begin()
@@ -216,56 +218,6 @@ const toolsOf = (sdk: Sdk['sdk'], tools: ToolSet): ai.ToolSet => {
       return [name, sdk.tool({description, inputSchema: input as z.ZodType<unknown>, execute})]
     }),
   )
-}
-
-/** Whole steps as the provider counts them, and of the one under way what has been seen of it. */
-const counting = (begun: number, spent: (usage: Usage) => void) => {
-  let known = nothing
-  let open = nothing
-  let characters = 0
-  const total = () => addUsage(known, open)
-  const told = () => spent(total())
-  return {
-    total,
-    begin() {
-      open = {inputTokens: begun, outputTokens: 0}
-      told()
-    },
-    streamed(text: string) {
-      characters += text.length
-      open = {...open, outputTokens: Math.ceil(characters / charactersPerToken)}
-      told()
-    },
-    /** Part of the next step's question. */
-    read(text: string) {
-      begun += tokensIn(text)
-    },
-    step(reported: Reported) {
-      known = addUsage(known, usageOf(reported, open))
-      begun += open.outputTokens
-      characters = 0
-      open = nothing
-      told()
-    },
-  }
-}
-
-type Reported = {[N in keyof Usage]?: number | undefined}
-
-export const addUsage = (one: Usage, other: Usage): Usage => ({
-  inputTokens: one.inputTokens + other.inputTokens,
-  outputTokens: one.outputTokens + other.outputTokens,
-})
-
-const tokensIn = (text: string): number => Math.ceil(text.length / charactersPerToken)
-
-/** Of a provider that says nothing, or nonsense, such as that nothing was read, the estimate. */
-const usageOf = (reported: Reported | undefined, estimate: Usage): Usage => {
-  const read = (name: keyof Usage) => {
-    const said = reported?.[name]
-    return typeof said === 'number' && Number.isFinite(said) && said > 0 ? Math.min(Math.ceil(said), 1_000_000_000) : estimate[name]
-  }
-  return {inputTokens: read('inputTokens'), outputTokens: read('outputTokens')}
 }
 
 const invalidAnswer = (usage: Usage) => new ModelFailure('The answer is not what was asked for', {kind: 'invalid', usage})

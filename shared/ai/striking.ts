@@ -4,6 +4,8 @@ export const STRUCK = '[…]'
 /** A shorter value is found in anything; of writing without capitals, whose words are short, two are enough. */
 const fewestShared = 4
 const fewestUncased = 2
+/** A value of three characters is found only where it is a word of its own. */
+const fewestWord = 3
 /** Values are found by so much of their beginning, whose end is looked up then. */
 const longestSought = 48
 
@@ -32,14 +34,14 @@ export const openStriking = (columns: readonly Column[]): ((text: string) => str
   }
 }
 
-/** Too short to be looked for anywhere: a word of its own, with its capital. */
-const SHORT_NAME = /^\p{Lu}\p{L}{1,2}$/u
+/** Two letters are found only as a word of their own that begins with a capital. */
+const SHORT_NAME = /^\p{Lu}\p{L}$/u
 
 /** How much of a folded text from a place on is one of these values: the longest, or 0. */
 const openSought = (values: readonly string[]) => {
   const byStart = new Map<string, {lengths: number[]; wholes: Map<string, string>}>()
   for (const value of new Set(values.map(one => fold(one).plain.trim()))) {
-    if (value.length < (/\p{Lo}/u.test(value) ? fewestUncased : fewestShared)) continue
+    if (value.length < (isUncased(value) ? fewestUncased : fewestWord)) continue
     const [start, head] = [value.slice(0, fewestUncased), value.slice(0, longestSought)]
     const group = byStart.get(start) ?? {lengths: [], wholes: new Map<string, string>()}
     byStart.set(start, group)
@@ -51,11 +53,18 @@ const openSought = (values: readonly string[]) => {
     const group = byStart.get(text.slice(at, at + fewestUncased))
     for (const length of group?.lengths ?? []) {
       const whole = group!.wholes.get(text.slice(at, at + length))
-      if (whole !== undefined && at + length <= text.length) return length + alike(whole, text.slice(at, at + whole.length), length)
+      if (whole === undefined || at + length > text.length) continue
+      if (whole.length >= fewestShared || isUncased(whole) || isWord(text, at, at + length))
+        return length + alike(whole, text.slice(at, at + whole.length), length)
     }
     return 0
   }
 }
+
+const isUncased = (value: string) => /\p{Lo}/u.test(value)
+
+const isWord = (text: string, from: number, to: number) =>
+  !/[\p{L}\p{N}]$/u.test(text.slice(Math.max(0, from - 2), from)) && !/^[\p{L}\p{N}]/u.test(text.slice(to, to + 2))
 
 /** How many more characters from `from` on two texts have in common. */
 const alike = (one: string, other: string, from: number): number => {

@@ -10,11 +10,12 @@ export type ReturnUrls = {successUrl: string; cancelUrl: string}
 type Of = ReturnUrls & {config: Config; id: string; org: string; person: string; customer: string}
 
 /** Frozen on the row and sent as they are: a repeated call is the same to the byte. */
-const common = ({org, customer, successUrl, cancelUrl}: Of) =>
+const common = ({config, org, customer, successUrl, cancelUrl}: Of) =>
   ({
     ...{customer, client_reference_id: org, success_url: successUrl, cancel_url: cancelUrl},
     // What the payer types at the page is what stands on the invoice.
     ...{customer_update: {name: 'auto', address: 'auto'}, tax_id_collection: {enabled: true}},
+    ...(config.PAYMENT_PROMOTION_CODES && {allow_promotion_codes: true}),
   }) satisfies Params
 
 /** When a trial of ours ends, and until when the page may be paid. In seconds. */

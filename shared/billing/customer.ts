@@ -9,9 +9,11 @@ import {
 } from '../../sql/billing-accounts.ts'
 import type {Pool} from '../../sql/database.ts'
 import {listMembers} from '../../sql/members.ts'
+import {findOrg} from '../../sql/orgs.ts'
 import type {Config} from '../config.ts'
 import {normaliseAddress} from '../people/address.ts'
 import {isAtLeast} from '../people/roles.ts'
+import {shortHash} from '../short-hash.ts'
 import {metadataOf} from './metadata.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
@@ -29,11 +31,18 @@ export const keepPaymentCustomer = async (tools: Tools, {org, email}: Asking): P
   const kept = await keepBillingEmail(db, {org, email})
   if (kept.customer === null) return makeCustomer(tools, {org, email: kept.email ?? email, seq: kept.seq})
   if (kept.email === null || (!isSame(kept.email, email) && !(await isOfAdmin(db, {org, email: kept.email})))) {
+    const named = await nameOf(db, org)
     // No key: the same address twice is the same address, and one used an hour ago may be moved back to.
-    await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email}))
+    await payment.ask('customer', stripe => stripe.customers.update(kept.customer!, {email, ...named}))
     await setCustomerEmail(db, {org, email})
   }
   return kept.customer
+}
+
+/** `name` gives way to what the payer types for the invoice; the description stays. */
+const nameOf = async (db: Pool, org: string): Promise<{name?: string; description?: string}> => {
+  const name = (await findOrg(db, org))?.name
+  return name ? {name, description: name} : {}
 }
 
 const isSame = (one: string, other: string) => normaliseAddress(one) === normaliseAddress(other)
@@ -45,17 +54,18 @@ const tries = 10
 const pauseMs = 300
 
 /**
- * One key and one address, whoever asks: the provider makes one, and of two who ask at the same time the second is told to wait. Nothing that may
- * change between two tries is sent with it. After one that was deleted there the key is another: the old one would bring it back for a
+ * One key and one address, whoever asks: the provider makes one, and of two who ask at the same time the second is told to wait. Of what is sent
+ * only the org's name may change between two tries, and it is part of the key. After one that was deleted there the key is another: the old one would bring it back for a
  * day. An address that is refused is nobody else's.
  */
 const makeCustomer = async (tools: Tools, {org, email, seq}: Asking & {seq: number}): Promise<string> => {
   const {config, db, payment} = tools
   const metadata = metadataOf(config, {org, kind: 'customer'})
-  const idempotencyKey = `cus:${org}:${seq}`
+  const named = await nameOf(db, org)
+  const idempotencyKey = `cus:${org}:${seq}:${shortHash(JSON.stringify(named)).toString('hex')}`
   for (let left = tries; ; left--) {
     try {
-      const {id} = await payment.ask('customer', stripe => stripe.customers.create({email, metadata}, {idempotencyKey}))
+      const {id} = await payment.ask('customer', stripe => stripe.customers.create({email, ...named, metadata}, {idempotencyKey}))
       return await keepCustomer(db, {org, customer: id, email})
     } catch (error) {
       const made = (await findBillingAccount(db, org))?.customer

@@ -7,6 +7,7 @@ import {expireSession} from './expire-session.ts'
 import {type Held, holdBilling, keepHeld, releaseBilling} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
+import {endWithPlan} from './plan-end.ts'
 import {projectSubscription} from './project.ts'
 import {findLiveSubscription, type ReadSubscription, readSubscription} from './subscription.ts'
 import {settleTopups} from './topup.ts'
@@ -31,7 +32,7 @@ export const endBillingOf = async (tools: Tools, org: string, {when}: {when: 'pe
     for (let left = mostSubscriptions; left > 0; left--) {
       await keepHeld(db, held)
       const live = await findLiveSubscription(tools, {customer})
-      if (!live || (when === 'period_end' && live.cancelsAt !== null)) break
+      if (!live || (when === 'period_end' && live.cancelsAt !== null && !live.endsEarly)) break
       await endSubscription(tools, held, {live, when})
     }
   } finally {
@@ -55,12 +56,10 @@ const endSubscription = async (tools: Tools, held: Held, {live, when}: Ending) =
   const {id, schedule} = live
   if (when === 'now') await payment.ask('subscription', stripe => stripe.subscriptions.cancel(id)).catch(passWhereGone)
   else {
-    // A move down that waits would be carried out, and the flag is refused while it does.
+    // The schedule would carry out its move down, and refuses the end date while it exists.
     if (schedule !== null)
       await payment.ask('subscription_schedule', stripe => stripe.subscriptionSchedules.release(schedule)).catch(passWhereGone)
-    await payment.ask('subscription', stripe =>
-      stripe.subscriptions.update(id, {cancel_at_period_end: true, metadata: {ended_by: 'closing'}}),
-    )
+    await payment.ask('subscription', stripe => stripe.subscriptions.update(id, {...endWithPlan(live), metadata: {ended_by: 'closing'}}))
   }
   const read = await readSubscription(tools, id)
   await db.transaction(tx => projectSubscription(tx, held, read, {org: held.org, via: 'staff'}))

@@ -1,7 +1,9 @@
 import {randomUUID} from 'node:crypto'
+import {setTimeout} from 'node:timers/promises'
 import {dropHold, keepAccount, lockHold, takeHold} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listDeferredEvents} from '../../sql/payment-events.ts'
+import {findUnsettledChange} from '../../sql/plan-changes.ts'
 import {Refusal} from '../errors.ts'
 import {applyPaymentEvent} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
@@ -19,6 +21,22 @@ export const holdBilling = async (db: Pool, org: string, what: 'change' | 'event
   await keepAccount(db, org)
   const held = {org, holder: `${what}:${randomUUID()}`}
   return (await takeHold(db, {...held, seconds: heldSeconds})) ? held : null
+}
+
+const tries = 8
+const pauseMs = 250
+
+/**
+ * For a request: waits up to two seconds while a worker applies events, such as those of a purchase made a moment ago. A plan change that somebody
+ * else is making is not waited for: CHANGE_IN_PROGRESS.
+ */
+export const holdPatiently = async (db: Pool, org: string): Promise<Held> => {
+  for (let left = tries; ; left--) {
+    const held = await holdBilling(db, org)
+    if (held) return held
+    if (left === 1 || (await findUnsettledChange(db, org))) throw changeInProgress()
+    await setTimeout(pauseMs)
+  }
 }
 
 /** Whether it is held by whoever applies events, and comes to those that come meanwhile before letting go. */
@@ -49,10 +67,9 @@ export const releaseBilling = ({db, queue}: Tools, held: Held): Promise<void> =>
     for (const event of await listDeferredEvents(tx, held.org)) await enqueue(queue, applyPaymentEvent, {event}, {tx, track: false})
   })
 
-/** For a request: refused with CHANGE_IN_PROGRESS while somebody else has the org's billing. */
+/** Holds the org's billing for a piece of work. CHANGE_IN_PROGRESS while somebody else keeps it. */
 export const whileHeld = async <T>(tools: Tools, org: string, work: (held: Held) => Promise<T>): Promise<T> => {
-  const held = await holdBilling(tools.db, org)
-  if (!held) throw changeInProgress()
+  const held = await holdPatiently(tools.db, org)
   try {
     return await work(held)
   } finally {

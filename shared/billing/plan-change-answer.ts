@@ -43,8 +43,14 @@ export const isPending = (pending: Pending | null, {planKey, planVersionId, inte
   pending !== null &&
   (planKey === 'free' ? pending.planKey === 'free' : pending.planVersionId === planVersionId && pending.interval === interval)
 
-const waitsUntil = (kind: PlanChange['kind'], {read}: Terms) =>
-  kind === 'at_renewal' || kind === 'cancel' ? (read.pending?.at ?? read.periodEndsAt) : null
+const waitsUntil = (kind: PlanChange['kind'], terms: Terms) => {
+  if (kind === 'now') return waitsForTrialUntil(terms)
+  return kind === 'at_renewal' || kind === 'cancel' ? (terms.read.pending?.at ?? terms.read.periodEndsAt) : null
+}
+
+/** A plan bought for the time after the org's own trial takes effect when that ends. */
+export const waitsForTrialUntil = ({read}: Pick<Terms, 'read'>): string | null =>
+  read.status === 'trialing' && read.metadata.after_trial === 'true' ? read.trialEndsAt : null
 
 /** An update that asks for nothing makes no invoice. */
 const chargedFor = (before: string | null, {found: {latest_invoice: latest}}: Terms) =>

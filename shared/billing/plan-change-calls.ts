@@ -4,6 +4,7 @@ import type {Config} from '../config.ts'
 import {metadataOf} from './metadata.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {type Terms, WITH} from './plan-change-terms.ts'
+import {endWithPlan} from './plan-end.ts'
 import {idOf} from './subscription.ts'
 
 /** A change as far as its calls go. */
@@ -76,12 +77,12 @@ const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall
   return setPhases(settings, asked, schedule, {end_behavior: 'release', phases: [running, next]})
 }
 
-/** The flag is refused while a schedule has the say. */
+/** A subscription that a schedule manages refuses a date of its own. */
 const cancel = (settings: Settings, asked: Asked, terms: Terms): NextCall | null => {
-  const {found, schedule} = terms
-  if (isEnding(found)) return null
+  const {found, schedule, read} = terms
+  if (isEnding(found) && !read.endsEarly) return null
   if (schedule) return setPhases(settings, asked, schedule, {end_behavior: 'cancel', phases: [runningPhase(terms)]})
-  return update(found, {cancel_at_period_end: true, metadata: saidBy(settings, asked)})
+  return update(found, {...endWithPlan(read), metadata: saidBy(settings, asked)})
 }
 
 const takeBackEnd = (settings: Settings, asked: Asked, {found}: Terms): NextCall | null =>
@@ -95,7 +96,7 @@ const release = ({found}: Terms): NextCall | null => {
 
 const isEnding = ({cancel_at, cancel_at_period_end}: Stripe.Subscription) => cancel_at !== null || cancel_at_period_end
 
-/** The portal says it by the date, everybody else by the flag. */
+/** Earlier builds and the dashboard set the flag; we and the portal set a date. */
 const withoutEnd = ({cancel_at_period_end: flag}: Stripe.Subscription) => (flag ? {cancel_at_period_end: false} : {cancel_at: '' as const})
 
 const update = ({id}: Stripe.Subscription, params: Stripe.SubscriptionUpdateParams): NextCall => ({

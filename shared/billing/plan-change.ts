@@ -1,18 +1,18 @@
-import {setTimeout} from 'node:timers/promises'
 import type {Pool} from '../../sql/database.ts'
-import {type ChangeTarget, findUnsettledChange, insertPlanChange, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
+import {type ChangeTarget, insertPlanChange, type PlanChange, setChangeState} from '../../sql/plan-changes.ts'
 import {Refusal} from '../errors.ts'
 import {atPoint} from '../fault-point.ts'
 import {newId} from '../ids.ts'
 import type {Queue} from '../queue.ts'
 import type {ChangeKind} from './classify.ts'
-import {assertHeld, changeInProgress, type Held, holdBilling, LeaseGone, releaseBilling} from './lease.ts'
+import {assertHeld, changeInProgress, type Held, holdPatiently, LeaseGone, releaseBilling} from './lease.ts'
 import {refusalOf, refuseFailure} from './payment-failure.ts'
 import {type Answer, describeChange, describeStanding, isPending, latestInvoiceOf} from './plan-change-answer.ts'
 import {firstCall, type Outcome, pursue, type Tools as Running} from './plan-change-run.ts'
 import {settleUnsettled, unconfirmed} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf, refusePayment, type WantedPlan} from './plan-change-wanted.ts'
+import {planEndOf} from './plan-end.ts'
 import {assertAsShown, readSecond, withinPeriod} from './preview.ts'
 import {readPreview, type Shown} from './preview-token.ts'
 import type {Interval} from './subscription.ts'
@@ -67,7 +67,7 @@ const isSame = ({target, kind, params}: PlanChange, wanted: ChangeTarget, shown:
 
 /** Holds the org's billing, brings what was begun before to its end, and works on. What cannot be settled is no ground to build on. */
 const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, earlier: Outcome | null) => Promise<T>): Promise<T> => {
-  const held = await hold(tools.db, org)
+  const held = await holdPatiently(tools.db, org)
   try {
     const earlier = await settleUnsettled(tools, held)
     if (earlier?.state === 'unknown') throw unconfirmed()
@@ -81,19 +81,6 @@ const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, ear
   }
 }
 
-const tries = 8
-const pauseMs = 250
-
-/** A worker that applies an event is done in a moment; a change that somebody else is making is not waited for. */
-const hold = async (db: Pool, org: string): Promise<Held> => {
-  for (let left = tries; ; left--) {
-    const held = await holdBilling(db, org)
-    if (held) return held
-    if (left === 1 || (await findUnsettledChange(db, org))) throw changeInProgress()
-    await setTimeout(pauseMs)
-  }
-}
-
 type Work = {org: string; person: string; wanted: WantedPlan; shown: Shown | null; earlier: Outcome | null}
 
 const change = async (tools: Tools, held: Held, {org, person, wanted, shown, earlier}: Work): Promise<Answer> => {
@@ -104,6 +91,7 @@ const change = async (tools: Tools, held: Held, {org, person, wanted, shown, ear
   const second = shown?.at ?? withinPeriod(terms, await readSecond(tools.db))
   const made = await makeChange(tools, held, {org, person, kind, target, terms, second, earlier})
   if (made.state === 'accepted' && shown) noteDifference(tools, made, shown)
+  if (kind === 'cancel') noteOtherEnd(tools, made, planEndOf(terms.read))
   return answerOf(tools, made, terms)
 }
 
@@ -136,6 +124,13 @@ const settled: Pick<PlanChange, 'state' | 'isYoung' | 'settledAt'> = {state: 'ac
 const noteDifference = ({log}: Tools, {change: made, terms}: Outcome, {due}: Shown) => {
   const charged = terms && describeChange(made, terms, null).due.amount
   if (charged !== due) log.error({change: made.id, shown: due, charged}, 'a plan change was charged otherwise than it was shown')
+}
+
+/** The preview is computed from the same reading, so its date is the expected one. */
+const noteOtherEnd = ({log}: Tools, {change: made, terms}: Outcome, expected: string | null) => {
+  if (!terms) return
+  const endsAt = terms.read.cancelsAt
+  if (endsAt !== expected) log.error({change: made.id, expected, endsAt}, 'a cancellation ends the plan on another date than shown')
 }
 
 /** `before`: as the subscription stood, for what waited then. */

@@ -8,10 +8,11 @@ import {shortHash} from '../short-hash.ts'
 import type {ChangeKind} from './classify.ts'
 import {refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {type Answer, chargeOf, isPending, type Money, wordOf} from './plan-change-answer.ts'
+import {type Answer, chargeOf, isPending, type Money, waitsForTrialUntil, wordOf} from './plan-change-answer.ts'
 import {assertNoneOpen} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf} from './plan-change-wanted.ts'
+import {planEndOf} from './plan-end.ts'
 import {previewSeconds, previewStale, type Shown, signPreview} from './preview-token.ts'
 import {type Interval, idOf, isoOf} from './subscription.ts'
 
@@ -36,8 +37,9 @@ const describePreview = async (tools: Tools, {org, person, planKey, interval}: A
   const at = withinPeriod(terms, now)
   const price = await priceChange(tools, {kind, target, terms, at})
   const previewToken = await signPreview(config.SESSION_KEYS, {org, person, ...shownOf({kind, target, terms, at, price})}, now)
-  const {cancelsAt, periodEndsAt} = terms.read
-  const waitsUntil = {now: null, take_back: null, at_renewal: periodEndsAt, cancel: cancelsAt ?? periodEndsAt}[kind]
+  const waitsUntil = {now: waitsForTrialUntil(terms), take_back: null, at_renewal: terms.read.periodEndsAt, cancel: planEndOf(terms.read)}[
+    kind
+  ]
   return {
     ...{change: wordOf(kind), planKey: target.planKey, interval: target.interval},
     effectiveAt: waitsUntil ?? isoOf(at)!,
@@ -53,7 +55,10 @@ type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: numbe
 /** Charged now, by the provider's own reckoning as of the second `at`. Only what takes effect now costs anything now. */
 const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {
   const {found, item} = terms
-  if (kind !== 'now') return {due: {amount: 0, currency: found.currency}, lines: [], renewsAt: null}
+  const nothing = {due: {amount: 0, currency: found.currency}, lines: []}
+  if (kind !== 'now') return {...nothing, renewsAt: null}
+  // A trial is not charged for; the provider would answer the invoice of its end instead.
+  if (found.status === 'trialing') return {...nothing, renewsAt: isoOf(found.trial_end)}
   const invoice = await payment.ask('invoice', stripe =>
     stripe.invoices.createPreview({
       subscription: found.id,

@@ -25,11 +25,32 @@ export const projectSubscription = async (tx: Tx, held: Held, read: ReadSubscrip
   // Under a price that says nothing to us it goes on as the plan it was.
   if (read) await keepSubscription(tx, {org, ...subscriptionOf(read), planVersionId: read.planVersionId ?? was?.planVersionId ?? null})
   else await setSubscriptionEnded(tx, org)
-  await recordPending(tx, author, was, read)
-  await moveOrg(tx, {org, was, read, author})
+  const cause: Author = hasTakenEffect(was, read) ? {org, via: 'schedule'} : author
+  await recordPending(tx, cause, was, read)
+  await moveOrg(tx, {org, was, read, author: cause})
 }
 
-const subscriptionOf = ({customer: _customer, itemId: _item, schedule: _schedule, metadata: _metadata, ...read}: ReadSubscription) => read
+/**
+ * Whether the plan that waited for the period's end is on now, moved by the schedule. A phase of ours brings its metadata along; one that staff made
+ * is known by the period that has begun. A price that staff change ahead of time is neither.
+ */
+const hasTakenEffect = (was: Subscription | null, read: ReadSubscription | null): boolean => {
+  const pending = was?.pending
+  if (!pending || !read || pending.planVersionId === null) return false
+  const {metadata, periodStartsAt} = read
+  const isOn = read.planVersionId === pending.planVersionId && read.interval === pending.interval
+  const isOfPhase = metadata.plan_version_id === pending.planVersionId && metadata.interval === pending.interval
+  return isOn && (isOfPhase || (periodStartsAt !== null && periodStartsAt >= pending.at))
+}
+
+const subscriptionOf = ({
+  customer: _customer,
+  itemId: _item,
+  schedule: _schedule,
+  endsEarly: _early,
+  metadata: _metadata,
+  ...read
+}: ReadSubscription) => read
 
 const recordPending = async (tx: Tx, author: Author, was: Subscription | null, read: ReadSubscription | null) => {
   const [before, after] = [was?.pending ?? null, read?.pending ?? null]

@@ -10,7 +10,7 @@ import {recordChanges} from '../registry/change.ts'
 import {endSecondSubscription} from './duplicate-subscription.ts'
 import {noteExpired} from './expire-session.ts'
 import {type Held, keepHeld, whileHeld} from './lease.ts'
-import {PaymentFailure} from './payment-failure.ts'
+import {nullWhereGone, PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
 import {projectSubscription} from './project.ts'
 import {idOf, type ReadSubscription, readSubscription} from './subscription.ts'
@@ -25,7 +25,10 @@ type Session = Stripe.Checkout.Session
  */
 export const settleCheckout = async (tools: SettleTools, held: Held | null, sessionId: string): Promise<Checkout | null> => {
   const expand = ['payment_intent.payment_method', 'invoice']
-  const session = await tools.payment.ask('checkout.session', stripe => stripe.checkout.sessions.retrieve(sessionId, {expand}))
+  const session = await tools.payment
+    .ask('checkout.session', stripe => stripe.checkout.sessions.retrieve(sessionId, {expand}))
+    .catch(nullWhereGone)
+  if (!session) return null
   const named = {session: sessionId, id: session.metadata?.checkout_id ?? null}
   const row = await findCheckout(tools.db, named)
   if (!row) return null

@@ -33,7 +33,8 @@ const settleStale = async (tools: Tools, row: Checkout): Promise<void> => {
   if (row.session === null) return dropUnheard(tools, row)
   const isSuperseded = row.kind === 'plan' && (await findBillingAccount(tools.db, row.org))?.planCheckout !== row.session
   if (isSuperseded && (await expireSession(tools, row.session)) === 'expired') return
-  await settleCheckout(tools, null, row.session)
+  const known = await settleCheckout(tools, null, row.session)
+  if (!known) tools.log.warn({org: row.org, checkout: row.id}, 'the payment provider does not know the session of a Checkout')
 }
 
 /**

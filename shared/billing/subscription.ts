@@ -15,6 +15,8 @@ export type ReadSubscription = Omit<Subscription, 'org' | 'readAt'> & {
   itemId: string | null
   /** The schedule it is managed by. */
   schedule: string | null
+  /** It is cancelled to the end of another item's period, which is before the end of the plan's. */
+  endsEarly: boolean
   metadata: Record<string, string>
 }
 
@@ -70,6 +72,7 @@ export const describeSubscription = (found: Stripe.Subscription, plans: readonly
     overageItemId: findOverageItem(items, plans)?.id ?? null,
     card: idOf(found.default_payment_method),
     schedule: schedule?.id ?? idOf(found.schedule),
+    endsEarly: endsEarly(found, item),
   }
 }
 
@@ -117,6 +120,13 @@ const findOverageItem = (items: readonly Stripe.SubscriptionItem[], plans: reado
  */
 const cancelsAtOf = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): string | null =>
   isOver(found) ? null : isoOf(found.cancel_at ?? (found.cancel_at_period_end ? item?.current_period_end : null))
+
+/** A date that is no item's period end was chosen by staff; a schedule holds the date of the plan's period. */
+const endsEarly = (found: Stripe.Subscription, item: Stripe.SubscriptionItem | null): boolean => {
+  const {cancel_at: at, schedule, items} = found
+  if (at === null || item === null || schedule !== null || isOver(found)) return false
+  return at < item.current_period_end && items.data.some(other => other.current_period_end === at)
+}
 
 type Ahead = {
   found: Stripe.Subscription

@@ -57,8 +57,20 @@ const isOverageSold = (plans: readonly PricedPlan[], live: Subscription | null) 
 const describePlan = (plan: PricedPlan) => {
   const {id, key, version, name, limits, features} = plan
   const intervals = (['month', 'year'] as const).filter(interval => priceOf(plan, interval) !== null)
-  return {id, key, version, name, limits, features, intervals}
+  return {id, key, version, name, limits, features, intervals, prices: describePrices(plan)}
 }
 
+/** Null where the provider's amounts were never read. A row may cost less than the smallest unit, so it is a decimal. */
+const describePrices = ({amounts: known}: PricedPlan) => {
+  if (known === null) return null
+  const {currency, amounts} = known
+  return {currency, month: wholeOf(amounts.month), year: wholeOf(amounts.year), row: amounts.overage ?? null}
+}
+
+const wholeOf = (amount: string | undefined): number | null => (amount === undefined ? null : Math.round(Number(amount)))
+
 const describePacks = async (tx: Tx) =>
-  (await listPacks(tx)).map(({key, name, credits, paymentPriceId}) => ({key, name, credits, purchasable: paymentPriceId !== null}))
+  (await listPacks(tx)).map(({key, name, credits, paymentPriceId, amounts: known}) => ({
+    ...{key, name, credits, purchasable: paymentPriceId !== null},
+    price: known?.amounts.pack === undefined ? null : {amount: wholeOf(known.amounts.pack), currency: known.currency},
+  }))

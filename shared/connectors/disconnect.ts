@@ -1,9 +1,11 @@
 import {type ConnectorRow, disconnectConnector, listHonoured, lockConnector} from '../../sql/connectors.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {findGrant, takeGrant} from '../../sql/grants.ts'
+import {listOutsideOn} from '../../sql/outside-runs.ts'
 import {findOwn} from '../crm/choose.ts'
 import type {Crm} from '../crm/crm.ts'
 import {type Author, recordChanges} from '../registry/change.ts'
+import {endDisconnected} from '../runs/outside.ts'
 
 type Tools = {db: Pool; crm: Crm}
 
@@ -14,6 +16,8 @@ type Tools = {db: Pool; crm: Crm}
 export const disconnect = async ({db, crm}: Tools, author: Author, id: string): Promise<ConnectorRow> => {
   await findOwn(db, {org: author.org, id})
   const {connector, grant} = await db.transaction(tx => end(tx, author, id))
+  // Each in a transaction of its own: a run is locked before its connection. The sweep ends what is left.
+  for (const run of await listOutsideOn(db, id)) await endDisconnected(db, {org: author.org, id: run})
   if (grant && !grant.ended) await crm.revoke(connector, grant.refreshSealed)
   return connector
 }

@@ -6,6 +6,7 @@ import {
   postEntry,
   type Reservation,
   readIncluded,
+  setReserved,
   spendHeld,
 } from '../../sql/credits.ts'
 import type {Tx} from '../../sql/database.ts'
@@ -44,6 +45,21 @@ export const reserveCredits = async (
   const after = await readBalance(tx, standing)
   await considerTopup(tx, queue, {standing, balance: after})
   return {reservation: (await findReservation(tx, {org, ref}))!, balance: after}
+}
+
+/** Raises what is set aside to `amount`. False, and nothing changed, where the balance does not allow it. */
+export const raiseReservation = async (tx: Tx, queue: Queue, {org, ref, amount}: Done): Promise<boolean> => {
+  assertWhole(amount, 0)
+  const {standing, balance} = await holdCurrent(tx, org)
+  const {state, amount: held, feature} = await openReservation(tx, {org, ref})
+  const more = amount - held
+  if (more <= 0) return true
+  if (state !== 'reserved' || balance.available < more) return false
+  await holdCredits(tx, {org, ref, amount: more})
+  await setReserved(tx, {org, ref, amount})
+  await postEntry(tx, {org, kind: 'reserve', ref, feature, reserved: more})
+  await considerTopup(tx, queue, {standing, balance: await readBalance(tx, standing)})
+  return true
 }
 
 const exhausted = async (tx: Tx, standing: Standing, balance: Balance, amount: number) => {

@@ -87,6 +87,7 @@ const send = async (
   seconds: number,
 ): Promise<Answer | Silence> => {
   const clock = startClock(seconds, signal)
+  const sentAt = Date.now()
   let status: number | null = null
   try {
     const response = await request(`${origin}${path}${query ? `?${new URLSearchParams(query)}` : ''}`, {
@@ -98,7 +99,7 @@ const send = async (
     })
     status = response.statusCode
     // Before the body, which may take its time: the clocks are compared now.
-    const told = readHeaders(response.headers)
+    const told = readHeaders(response.headers, sentAt)
     return {status, json: parse(await response.body.text()), ...told}
   } catch (error) {
     return {lost: nameOf(error), status}
@@ -133,13 +134,19 @@ const parse = (text: string): unknown => {
 
 type Headers = Record<string, string | string[] | undefined>
 
-const readHeaders = (headers: Headers) => {
+const readHeaders = (headers: Headers, sentAt: number) => {
   const date = Date.parse(first(headers.date) ?? '')
   return {
     retryAfterMs: readRetryAfter(first(headers['retry-after'])),
     creditsRemaining: readCount(first(headers['x-api-credits-remaining'])),
-    clockOffsetMs: Number.isNaN(date) ? null : date - Date.now(),
+    clockOffsetMs: Number.isNaN(date) ? null : offsetOf(date, sentAt),
   }
+}
+
+/** The CRM told its time between request and answer. Clocks that agree at any moment of that time are one: the answer may have waited for us. */
+const offsetOf = (date: number, sentAt: number) => {
+  const now = Date.now()
+  return date >= sentAt - 1_000 && date <= now ? 0 : date - now
 }
 
 const first = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value)

@@ -82,7 +82,7 @@ export type Connection = {
   /** Null where the destination has no users; it is asked something all the same. */
   countActiveUsers(options?: ReadOptions): Promise<number | null>
   /** The active user of an account of the identity provider; null when nobody is. */
-  findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isAdministrator: boolean} | null>
+  findUser(zuid: string, options?: ReadOptions): Promise<{id: string; isActive: boolean; isAdministrator: boolean} | null>
   /** Those that records can be given to, at most 4,000. */
   listUsers(options?: ReadOptions): Promise<CrmUser[]>
   /** Every module rows can be written to or looked up in, with its fields; `onProgress` after each one. */
@@ -94,14 +94,16 @@ export type CrmUser = {id: string; email: string; name: string}
 /** `clockOffsetMs`: the CRM's clock minus ours, to the second; null when it did not say. */
 export type TimedRecord = {record: CrmRecord | null; clockOffsetMs: number | null}
 export type RecordQuery = {module: string; field: string; values: (string | number)[]; fields: string[]}
-/** `fromMs`, `toMs`: by this process's clock. `field`: among the values of which the records' must be. */
+/**
+ * `fromMs`, `toMs`: by this process's clock. `groups`: a record must fit one of them, if there are any: each of the group's fields has one of
+ * its values. The first field of a group is the most selective.
+ */
 export type MadeQuery = {
   module: string
   user: string
   fromMs: number
   toMs: number
-  field: string | null
-  values: string[]
+  groups: {field: string; values: string[]}[][]
 }
 export type ReadOptions = {signal?: AbortSignal}
 /** `onlyAsProbe`: of a spent day, as the one call a minute or not at all. */

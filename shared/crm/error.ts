@@ -31,6 +31,9 @@ export class CrmError extends Error {
 /** Too many calls at once. A renewal that is throttled asks for patience too, and fewer calls would not help it. */
 export const isCrowded = ({status, rateLimited, quotaSpent}: CrmProblem) => status === 429 && rateLimited === true && !quotaSpent
 
+/** The CRM still refuses the access token after its renewal. A missing scope is no such refusal: a new token does not help. */
+export const isTokenRefused = ({status, code}: CrmProblem) => status === 401 && code !== 'OAUTH_SCOPE_MISMATCH'
+
 /** One plain sentence about a problem, with the CRM's own words where it sent some. */
 export const sayProblem = (crm: CrmProblem) => {
   const {code, status, unanswered, rateLimited, quotaSpent} = crm
@@ -39,6 +42,7 @@ export const sayProblem = (crm: CrmProblem) => {
   if (rateLimited) return 'The CRM asks to slow down'
   if (unanswered && status === null) return 'The CRM did not answer'
   if (unanswered) return `The CRM answered ${status} without saying what was done`
+  if (status === 413) return 'The request is too large for the CRM. Shorten its values, or send fewer records at once'
   return [`The CRM declined${code ? ` with ${code}` : ''}`, message].filter(Boolean).join(': ')
 }
 

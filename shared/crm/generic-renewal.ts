@@ -27,7 +27,7 @@ export const openRenewals = (db: Pool): Renewals => {
     },
     async spent(org, until) {
       freeAt.delete(org.crmOrgId)
-      return keepRenewal(db, org, until)
+      return Math.ceil(await keepRenewal(db, org, until))
     },
   }
 }

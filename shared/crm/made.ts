@@ -1,6 +1,6 @@
-import {type Literal, pagesPerQuery, readPage, recordsPerPage, spell, valuesPerQuery} from './coql.ts'
+import {pagesPerQuery, readPage, recordsPerPage, spell, valuesPerQuery} from './coql.ts'
 import type {MadeQuery, ReadOptions} from './crm.ts'
-import {CrmError} from './error.ts'
+import {CrmError, isTokenRefused} from './error.ts'
 import type {Reach} from './reach.ts'
 
 type Made = {ids: string[]; clockOffsetMs: number} | 'many'
@@ -14,30 +14,35 @@ const toleranceMs = 2_000
  * by its first answer, and where they differ it is asked again by its own.
  */
 export const findMade = async (reach: Reach, query: MadeQuery, {signal}: ReadOptions = {}): Promise<Made | null> => {
-  for (const conditions of conditionsOf(query)) {
+  const by = [`Created_By = '${query.user}'`]
+  const byFields = (count: number) => query.groups.map(group => [...by, ...group.slice(0, count).map(conditionOn)])
+  const oneField = byFields(1)
+  for (const conditions of [...(oneField.length ? [oneField] : []), [by], [[]]]) {
     const found = await askAll(reach, query, conditions, signal).catch(orUndefined)
-    if (found) return found
+    // A record may have been changed in the other fields, so they narrow the search only if it finds too many.
+    if (found !== 'many' || conditions !== oneField) {
+      if (found) return found
+      continue
+    }
+    return (await askAll(reach, query, byFields(query.groups[0]!.length), signal).catch(orUndefined)) ?? found
   }
   return null
 }
 
-/** Said of the window, each a list of what is asked one after another; the narrowest first. */
-const conditionsOf = ({user, field, values}: MadeQuery): string[][][] => {
-  const by = [`Created_By = '${user}'`]
-  const lists = field === null ? [] : listsOf([...new Set(values)].flatMap(spell))
-  const narrow = lists.map(literals => [...by, `${field} in (${literals.map(({text}) => text).join(',')})`])
-  return [...(narrow.length ? [narrow] : []), [by], [[]]]
+const conditionOn = ({field, values}: {field: string; values: string[]}) => {
+  const literals = [...new Set(values)].flatMap(spell)
+  if (literals.length > valuesPerQuery) throw new RangeError(`A query takes ${valuesPerQuery} values, not ${literals.length}`)
+  return `${field} in (${literals.map(({text}) => text).join(',')})`
 }
-
-const listsOf = (literals: Literal[]) =>
-  Array.from({length: Math.ceil(literals.length / valuesPerQuery)}, (_, n) => literals.slice(n * valuesPerQuery, (n + 1) * valuesPerQuery))
 
 /** Declined for what it asks: not for now, and not for its pace. */
 const orUndefined = (error: unknown) => {
-  if (!(error instanceof CrmError) || error.crm.retryable || error.crm.rateLimited || error.crm.quotaSpent) throw error
+  if (!(error instanceof CrmError) || error.crm.retryable || error.crm.rateLimited || error.crm.quotaSpent || isTokenRefused(error.crm))
+    throw error
 }
 
-const askAll = async (reach: Reach, query: MadeQuery, asked: string[][], signal: AbortSignal | undefined): Promise<Made> => {
+/** `asked`: the conditions of each query beside the window. */
+const askAll = async (reach: Reach, query: MadeQuery, asked: readonly string[][], signal: AbortSignal | undefined): Promise<Made> => {
   const ids = new Set<string>()
   let offsetMs = 0
   for (const conditions of asked) {

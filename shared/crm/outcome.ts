@@ -8,7 +8,7 @@ export type Outcome = Answer | Silence | {problem: CrmProblem}
 export type Sent = {count: number; ids?: string[]}
 
 /**
- * Which records an answer speaks of, and how: exactly one result per record, in the order sent. The status never tells
+ * Which records an answer speaks of, and how: exactly one result per record, in the order sent. An answer of another length is unanswered whole. The status never tells
  * which record failed (207, and 202 on old versions, may hold refusals only), so `data` is walked by index.
  */
 export const readWrite = (outcome: Outcome, sent: Sent): RecordAnswer[] => {
@@ -50,7 +50,9 @@ export const wholeProblem = (outcome: Outcome, count: number): CrmProblem | null
   if (status >= 300 && status < 400) return unanswered({status, response: json, retryable: false})
   const items = listAt(json, 'data')
   if (status < 300) return items ? null : silentOn(outcome)
-  return items && (items.length === count || items.some(isSuccess)) && status !== 429 ? null : declined(outcome, envelopeOf(json))
+  return items && (items.length === count || items.some(isSuccess)) && status !== 429 && status !== 401
+    ? null
+    : declined(outcome, envelopeOf(json))
 }
 
 const readRecord = (item: Record<string, unknown>, answer: Answer, id: string | undefined): RecordAnswer => {
@@ -72,14 +74,20 @@ const duplicateIn = (crm: CrmProblem) => {
   return first && others.length === 0 && !duplicates.some(({moreRecords}) => moreRecords) ? first : null
 }
 
-/** False when something in the answer names another place or record than the one it stands at: then no entry can be trusted. */
+/**
+ * False when the answer has another length than the request, or something in it names another place or record than the one it stands at, or two
+ * successes name one record: then no entry can be trusted.
+ */
 const isInOrder = (items: unknown[], {count, ids}: Sent) =>
-  items.length <= count &&
+  items.length === count &&
+  (ids !== undefined || isDistinct(items.flatMap(item => (isSuccess(item) ? (idIn(item) ?? []) : [])))) &&
   items.every((item, index) => {
     if (ids && isSuccess(item) && (idIn(item) ?? ids[index]) !== ids[index]) return false
     const place = placeIn(item)
     return place === null || place === index
   })
+
+const isDistinct = (ids: string[]) => new Set(ids).size === ids.length
 
 const placeIn = (item: unknown): number | null => {
   const details = asObject(asObject(item)?.details)

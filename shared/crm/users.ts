@@ -25,24 +25,34 @@ export const countActiveUsers = async (reach: Reach, {signal}: ReadOptions = {})
 const usersPerPage = 200
 const mostPages = 20
 
-/** The active user of this account, or null: looked for page by page, since the CRM finds nobody by account. */
+/** The user of an account, or null: read page by page, since the CRM does not search by account. Throws if there are too many to read. */
 export const findUser = async (reach: Reach, zuid: string, options: ReadOptions = {}) => {
-  for await (const user of readUsers(reach, options))
-    if (String(user.zuid) === zuid) return {id: String(user.id), isAdministrator: asObject(user.profile)?.name === 'Administrator'}
+  for (const type of ['ActiveUsers', 'DeactiveUsers', 'DeletedUsers'] as const) {
+    let seen = 0
+    for await (const user of readUsers(reach, type, options)) {
+      if (String(user.zuid) === zuid) return describeUser(user, type === 'ActiveUsers')
+      seen++
+    }
+    if (seen >= mostPages * usersPerPage) throw new Error(`More than ${seen} users of type ${type}: the user may be one of the others`)
+  }
   return null
 }
+
+const describeUser = ({id, profile}: Record<string, unknown>, isActive: boolean) => ({
+  ...{id: String(id), isActive, isAdministrator: asObject(profile)?.name === 'Administrator'},
+})
 
 /** The active users, at most 4,000. */
 export const listUsers = async (reach: Reach, options: ReadOptions = {}) => {
   const users: CrmUser[] = []
-  for await (const {id, email, full_name} of readUsers(reach, options))
+  for await (const {id, email, full_name} of readUsers(reach, 'ActiveUsers', options))
     users.push({id: String(id), email: String(email ?? ''), name: String(full_name ?? '')})
   return users
 }
 
-async function* readUsers(reach: Reach, {signal}: ReadOptions) {
+async function* readUsers(reach: Reach, type: 'ActiveUsers' | 'DeactiveUsers' | 'DeletedUsers', {signal}: ReadOptions) {
   for (let page = 1; page <= mostPages; page++) {
-    const query = {type: 'ActiveUsers', page: String(page), per_page: String(usersPerPage)}
+    const query = {type, page: String(page), per_page: String(usersPerPage)}
     const outcome = await reach({operation: 'users', method: 'GET', path: '/crm/v8/users', query, signal})
     if (answerOf(outcome).status === 204) return
     for (const user of listOf(outcome, 'users').map(asObject)) if (user) yield user

@@ -2,6 +2,8 @@ import {z} from 'zod'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {
   findPlanVersion,
+  listPacks,
+  listPlans,
   lockPack,
   lockPricedPlan,
   lockSuspension,
@@ -14,8 +16,12 @@ import {
   setSuspended,
 } from '../../sql/plans.ts'
 import {findSubscription} from '../../sql/subscriptions.ts'
+import type {PaymentProvider} from '../billing/payment-provider.ts'
 import {isOver} from '../billing/subscription.ts'
+import {findPackProblems, findPlanProblems, refuseProblems} from '../billing/verify/payment-ids.ts'
+import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
+import type {Log} from '../log.ts'
 import {recordStaffAction, type Staff} from '../people/staff-action.ts'
 import {movePlan, recordPlan} from './plan.ts'
 import {readStanding, type Standing} from './standing.ts'
@@ -75,28 +81,32 @@ export const PlanPaymentBody = z.strictObject({
   paymentPriceOverageId: id('the price of rows beyond the plan'),
 })
 
-/** What is left out stays. */
-export const pricePlan = (
-  db: Pool,
-  staff: Staff,
-  {id: plan, ...given}: z.output<typeof PlanPaymentBody> & {id: string},
-): Promise<PricedPlan> =>
-  db.transaction(async tx => {
-    const found = await lockPricedPlan(tx, plan)
-    if (!found) throw new Refusal('NOT_FOUND', 'No such plan version: GET /billing/admin/plans lists them')
-    const next = merge<PlanPayment>(found, given)
-    await recordStaffAction(tx, staff, {kind: 'plan.payment', detail: {plan, ...given}})
-    return setPlanPayment(tx, plan, next)
-  })
+type PricingTools = {config: Pick<Config, 'PAYMENT_API_KEY'>; db: Pool; payment: PaymentProvider; log: Log}
+type GivenPlan = z.output<typeof PlanPaymentBody> & {id: string}
+type GivenPack = z.output<typeof PackPaymentBody> & {key: string}
 
-export const pricePack = (db: Pool, staff: Staff, {key, ...given}: z.output<typeof PackPaymentBody> & {key: string}): Promise<Pack> =>
-  db.transaction(async tx => {
-    const found = await lockPack(tx, key)
-    if (!found) throw new Refusal('NOT_FOUND', 'No such pack: GET /billing/admin/packs lists them')
-    const next = merge<PackPayment>(found, given)
-    await recordStaffAction(tx, staff, {kind: 'pack.payment', detail: {pack: key, ...given}})
-    return setPackPayment(tx, key, next)
+/** What is left out stays. Ids that do not fit what the provider has are refused. */
+export const pricePlan = async (tools: PricingTools, staff: Staff, {id: plan, ...given}: GivenPlan): Promise<PricedPlan> => {
+  const known = (await listPlans(tools.db)).find(({id}) => id === plan)
+  if (!known) throw new Refusal('NOT_FOUND', 'No such plan version: GET /billing/admin/plans lists them')
+  const amounts = await refuseProblems(tools, asking => findPlanProblems(asking, merge<PlanPayment>(known, given)))
+  return tools.db.transaction(async tx => {
+    const next = merge<PlanPayment>((await lockPricedPlan(tx, plan))!, given)
+    await recordStaffAction(tx, staff, {kind: 'plan.payment', detail: {plan, ...given}})
+    return setPlanPayment(tx, plan, {...next, amounts})
   })
+}
+
+export const pricePack = async (tools: PricingTools, staff: Staff, {key, ...given}: GivenPack): Promise<Pack> => {
+  const known = (await listPacks(tools.db)).find(pack => pack.key === key)
+  if (!known) throw new Refusal('NOT_FOUND', 'No such pack: GET /billing/admin/packs lists them')
+  const amounts = await refuseProblems(tools, asking => findPackProblems(asking, merge<PackPayment>(known, given)))
+  return tools.db.transaction(async tx => {
+    const next = merge<PackPayment>((await lockPack(tx, key))!, given)
+    await recordStaffAction(tx, staff, {kind: 'pack.payment', detail: {pack: key, ...given}})
+    return setPackPayment(tx, key, {...next, amounts})
+  })
+}
 
 const merge = <T extends object>(found: T, given: {[N in keyof T]?: T[N] | undefined}): T => ({
   ...found,

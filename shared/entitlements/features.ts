@@ -9,8 +9,12 @@ const FEATURES = {
     code: 'FEATURE_HELPER_LIBRARIES',
     says: 'Publishing helper libraries is not part of this plan: change to one that has it',
   },
+  frequent_schedules: {
+    code: 'FEATURE_FREQUENT_SCHEDULES',
+    says: 'This plan allows a schedule to fire every five minutes at most. Choose a longer interval, or a plan that allows every minute',
+  },
 } as const satisfies Record<string, {code: Code; says: string}>
-type Feature = keyof typeof FEATURES
+export type Feature = keyof typeof FEATURES
 
 export const assertFeature = async (db: Db, org: string, feature: Feature): Promise<void> => {
   const standing = await readStanding(db, org)

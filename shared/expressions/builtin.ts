@@ -18,7 +18,7 @@ const codeOf = (name: string) => readModule(readFileSync(new URL(`inside/${name}
 const asFunction = (code: string, answer: string) => `(() => {"use strict";\n${code}\nreturn ${answer}\n})()`
 
 /** Imported by one another under these names, so they run in this order, as one function. */
-const FILES = ['as-text', 'text', 'lists', 'numbers', 'contacts', 'hash', 'calendar', 'dates']
+const FILES = ['as-text', 'text', 'lists', 'numbers', 'contacts', 'hash', 'calendar', 'date-tokens', 'dates']
 
 const helpersScript = () =>
   `((zoneOffset) => {"use strict";\n${FILES.map(name => codeOf(`helpers/${name}`)).join('\n')}\nreturn {${HELPERS.join(', ')}}\n})`

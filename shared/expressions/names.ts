@@ -52,7 +52,7 @@ export const GLOBALS = [
   'decodeURIComponent',
 ] as const
 
-/** Ways to a constructor, and from there to other code. Also refused when written as a string in brackets. */
+/** Ways to a constructor, and from there to other code. Refused on everything but `row`, whose columns may have these names. */
 export const FORBIDDEN_PROPERTIES = new Set(['constructor', '__proto__', 'prototype'])
 
 const RESERVED = new Set<string>([

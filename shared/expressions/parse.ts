@@ -183,10 +183,11 @@ const unknownName = (name: string, {namespaces}: State) => {
 
 const readMember = (node: Of<'MemberExpression'>, state: State, scope: Scope) => {
   const name = node.computed ? textOf(node.property) : (node.property as Of<'Identifier'>).name
-  if (name !== null && FORBIDDEN_PROPERTIES.has(name)) throw refusal(node.property, `An expression may not read \`${name}\``)
   const {object} = node
+  const isColumn = object.type === 'Identifier' && object.name === 'row' && !scope.has('row')
+  if (name !== null && !isColumn && FORBIDDEN_PROPERTIES.has(name)) throw refusal(node.property, `An expression may not read \`${name}\``)
   if (name !== null && object.type === 'Identifier' && !scope.has(object.name)) {
-    if (object.name === 'row') {
+    if (isColumn) {
       if (state.columns && !state.columns.includes(name)) throw refusal(node.property, `The file has no column "${name}"`)
       return void state.fields.add(name)
     }

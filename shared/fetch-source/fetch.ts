@@ -7,8 +7,11 @@ import {fetchS3} from './s3.ts'
 import {fetchSftp} from './sftp.ts'
 import type {FileSource} from './source.ts'
 
-/** The stream is read to its end or left (`return`): until then it holds a connection. It throws what `fetchSource` does. */
-export type Fetched = {name: string; stream: AsyncIterable<Uint8Array>}
+/**
+ * The stream is read to its end or left (`return`): until then it holds a connection. It throws what `fetchSource` does. `charset`: the
+ * encoding the other side names for the file.
+ */
+export type Fetched = {name: string; contentType?: string | undefined; charset?: string | undefined; stream: AsyncIterable<Uint8Array>}
 export type Bounds = {limitBytes: number; timeoutSeconds: number; signal?: AbortSignal | undefined}
 
 /** From the name to the last byte: a gigabyte at 5 Mbit/s. */
@@ -24,8 +27,8 @@ export const fetchSource = async (
   {timeoutSeconds = usualSeconds, ...bounds}: Omit<Bounds, 'timeoutSeconds'> & {timeoutSeconds?: number},
 ): Promise<Fetched> => {
   try {
-    const {name, stream} = await fetchKind(allowed(outbound), source, {...bounds, timeoutSeconds})
-    return {name, stream: telling(stream, bounds)}
+    const fetched = await fetchKind(allowed(outbound), source, {...bounds, timeoutSeconds})
+    return {...fetched, stream: telling(fetched.stream, bounds)}
   } catch (error) {
     throw told(error, bounds)
   }

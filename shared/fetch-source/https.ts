@@ -1,3 +1,4 @@
+import {findCharset} from '../imports/encoding.ts'
 import type {Answer, Outbound} from '../outbound/outbound.ts'
 import {SourceFailure} from './failure.ts'
 import type {Bounds, Fetched} from './fetch.ts'
@@ -15,7 +16,12 @@ export const fetchHttps = async (outbound: Outbound, source: HttpsSource, bounds
     answer.discard()
     throw error
   }
-  return {name: nameOf(decoded(url.pathname), answer.headers['content-disposition']), stream: answer.body}
+  return {
+    name: nameOf(decoded(url.pathname), answer.headers['content-disposition']),
+    contentType: answer.headers['content-type'],
+    charset: findCharset(answer.headers['content-type']),
+    stream: answer.body,
+  }
 }
 
 const headersOf = ({headers, basic, bearer}: HttpsSource): Record<string, string> => ({

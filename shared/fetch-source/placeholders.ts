@@ -3,7 +3,7 @@ import type {FileSource} from './source.ts'
 
 type Due = {at: Date; timezone: string}
 
-const placeholder = /\{date(?:-(\d{1,2})d)?:((?:yyyy|MM|dd|HH|mm|[._-]){1,20})\}/g
+const placeholder = /\{date(?:-(\d{1,2})d)?:((?:yyyy|YYYY|MM|dd|DD|HH|mm|[._-]){1,20})\}/g
 const dayMs = 24 * 60 * 60 * 1000
 
 /**
@@ -28,8 +28,8 @@ export const fillText = (text: string, {at, timezone}: Due = {at: new Date(0), t
     const day = new Date(shown.getTime() - Number(days ?? 0) * dayMs)
     const [year, month, date] = day.toISOString().slice(0, 10).split('-')
     const [HH, mm] = shown.toISOString().slice(11, 16).split(':')
-    const values: Record<string, string> = {yyyy: year!, MM: month!, dd: date!, HH: HH!, mm: mm!}
-    return format.replaceAll(/yyyy|MM|dd|HH|mm/g, found => values[found]!)
+    const values: Record<string, string> = {yyyy: year!, YYYY: year!, MM: month!, dd: date!, DD: date!, HH: HH!, mm: mm!}
+    return format.replaceAll(/yyyy|YYYY|MM|dd|DD|HH|mm/g, found => values[found]!)
   })
 
 /** The same whatever dates it asks for. */

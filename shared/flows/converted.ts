@@ -1,11 +1,10 @@
 import type {DiscoveredField} from '../crm/discovered.ts'
-import type {Choice} from '../imports/choices.ts'
+import type {Reading} from '../imports/choices.ts'
 
 /** What of a field the conversion needs; a run's snapshot keeps just this. */
 export type FieldShape = Pick<DiscoveredField, 'apiName' | 'type' | 'length' | 'picklist'> & {decimalPlaces?: number | null}
 
-/** How a column's values are read, where a person chose or some value proves it. */
-export type Reading = Choice
+export type {Reading}
 
 /** How one mapping's values are to be read. Without a reading nothing of a file is read: numbers have a point, dates are ISO 8601. */
 export type Rules = {
@@ -21,7 +20,8 @@ export type Rules = {
 }
 
 export type Refused = {ok: false; code: 'INVALID_VALUE' | 'TOO_LONG' | 'NOT_IN_PICKLIST' | 'AMBIGUOUS_VALUE'; message: string}
-export type Converted = {ok: true; value: unknown} | Refused
+/** `rounded`: the text has more decimal places than the field. */
+export type Converted = {ok: true; value: unknown; rounded?: boolean} | Refused
 export type Conversion = (text: string, field: FieldShape, rules: Rules) => Converted
 
 export const taken = (value: unknown): Converted => ({ok: true, value})

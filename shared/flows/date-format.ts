@@ -1,3 +1,4 @@
+import {readFormat} from '../expressions/inside/helpers/date-tokens.js'
 import {writeOffset, zoneOffset} from '../expressions/zone-offset.ts'
 
 /** A date, or a date and a time of day, as a cell says it. `offset` in minutes east of UTC, where the cell says one. */
@@ -9,11 +10,7 @@ const longestFormat = 60
 const remembered = 100
 const formats = new Map<string, DateFormat | string>()
 
-/**
- * A format as a person writes it: yyyy yy MMMM MMM MM M dd d HH H hh h mm m ss s a XXX, everything else as it stands. One letter reads
- * one digit or two. Names of months are English; yy is 1970 to 2069; a is AM or PM; XXX is Z or an offset. Answers what is wrong where
- * it is none.
- */
+/** A format in the language of `date-tokens.js`, or what is wrong with it. One letter reads one digit or two. */
 export const dateFormatOf = (format: string): DateFormat | string => {
   const known = formats.get(format)
   if (known !== undefined) return known
@@ -25,21 +22,25 @@ export const dateFormatOf = (format: string): DateFormat | string => {
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ')
 const monthNamed = (name: string) => MONTHS.findIndex(month => month.startsWith(name.slice(0, 3).toLowerCase())) + 1
-const names = (of: (month: string) => string) => `(${MONTHS.map(of).join('|')})`
+const DAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ')
+const dayNamed = (name: string) => DAYS.findIndex(day => day.startsWith(name.slice(0, 3).toLowerCase()))
+const names = (of: (name: string) => string, all = MONTHS) => `(${all.map(of).join('|')})`
 const pivot = (text: string) => (Number(text) < 70 ? 2000 : 1900) + Number(text)
 
-type Part = 'year' | 'month' | 'day' | 'hour' | 'twelve' | 'minute' | 'second' | 'half' | 'offset'
+type Part = 'year' | 'month' | 'day' | 'dayName' | 'hour' | 'twelve' | 'minute' | 'second' | 'millisecond' | 'half' | 'offset'
 
 /** Per token: what it matches, the part it gives, how it is read. */
 const TOKENS: Record<string, [pattern: string, part: Part, read: (text: string) => number]> = {
-  yyyy: ['(\\d{4})', 'year', Number],
-  yy: ['(\\d{2})', 'year', pivot],
+  YYYY: ['(\\d{4})', 'year', Number],
+  YY: ['(\\d{2})', 'year', pivot],
   MMMM: [names(month => month), 'month', monthNamed],
   MMM: [`${names(month => month.slice(0, 3))}\\.?`, 'month', monthNamed],
   MM: ['(\\d{2})', 'month', Number],
   M: ['(\\d{1,2})', 'month', Number],
-  dd: ['(\\d{2})', 'day', Number],
-  d: ['(\\d{1,2})', 'day', Number],
+  DD: ['(\\d{2})', 'day', Number],
+  D: ['(\\d{1,2})', 'day', Number],
+  dddd: [names(day => day, DAYS), 'dayName', dayNamed],
+  ddd: [`${names(day => day.slice(0, 3), DAYS)}\\.?`, 'dayName', dayNamed],
   HH: ['(\\d{2})', 'hour', Number],
   H: ['(\\d{1,2})', 'hour', Number],
   hh: ['(\\d{2})', 'twelve', Number],
@@ -48,32 +49,34 @@ const TOKENS: Record<string, [pattern: string, part: Part, read: (text: string) 
   m: ['(\\d{1,2})', 'minute', Number],
   ss: ['(\\d{2})', 'second', Number],
   s: ['(\\d{1,2})', 'second', Number],
-  a: ['([ap])\\.?m\\.?', 'half', text => Number(text.toLowerCase() === 'p')],
-  XXX: ['(z|[+-]\\d\\d:?\\d\\d)', 'offset', text => offsetIn(text)],
+  SSS: ['(\\d{3})', 'millisecond', Number],
+  A: ['([ap])\\.?m\\.?', 'half', text => Number(text.toLowerCase() === 'p')],
+  Z: ['(z|[+-]\\d\\d:?\\d\\d)', 'offset', text => offsetIn(text)],
 }
 
-const TOKEN = /yyyy|yy|MMMM|MMM|MM|M|dd|d|HH|H|hh|h|mm|m|ss|s|a|XXX|[A-Za-z]/g
 const quote = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replace(/\s+/g, '\\s+')
 
 const makeFormat = (format: string): DateFormat | string => {
   if (format.length > longestFormat) return `A format has at most ${longestFormat} characters`
   const parts: [Part, (text: string) => number][] = []
   let pattern = ''
-  let at = 0
-  for (const {0: token, index} of format.matchAll(TOKEN)) {
-    if (token === 'T') continue
-    const known = TOKENS[token]
-    if (!known) return `A format has no \`${token}\`: a day is dd, a month MM, a year yyyy, a time HH:mm:ss`
-    if (parts.some(([part]) => part === known[1])) return `The format says the ${known[1]} twice`
-    pattern += quote(format.slice(at, index)) + known[0]
-    parts.push([known[1], known[2]])
-    at = index + token.length
+  for (const {token, text, word} of readFormat(format)) {
+    if (word && text !== 'T')
+      return `A format has no \`${text}\`: a day is dd, a month MM, a year yyyy, a time HH:mm:ss. Put other words in [ ]`
+    if (token === null) {
+      pattern += quote(text)
+      continue
+    }
+    const [matches, part, read] = TOKENS[token]!
+    if (parts.some(([one]) => one === part)) return `The format says the ${part} twice`
+    pattern += matches
+    parts.push([part, read])
   }
   const has = (part: Part) => parts.some(([one]) => one === part)
   for (const part of ['day', 'month', 'year'] as const) if (!has(part)) return `The format has no ${part}`
   if (has('twelve') !== has('half')) return 'hh and a go together: the hour of half a day, and which half'
   if (has('twelve') && has('hour')) return 'The format says the hour twice'
-  const shape = new RegExp(`^${pattern}${quote(format.slice(at))}$`, 'i')
+  const shape = new RegExp(`^${pattern}$`, 'i')
   return {hasTime: has('hour') || has('twelve'), read: text => momentIn(shape.exec(text), parts)}
 }
 
@@ -81,11 +84,18 @@ const momentIn = (found: RegExpExecArray | null, parts: [Part, (text: string) =>
   if (!found) return null
   const given: Partial<Record<Part, number>> = {}
   for (const [at, [part, read]] of parts.entries()) given[part] = read(found[at + 1]!)
-  const {year = 0, month = 0, day = 0, hour, twelve, half = 0, minute = 0, second = 0, offset} = given
+  const {year = 0, month = 0, day = 0, dayName, hour, twelve, half = 0, minute = 0, second = 0, offset} = given
   if (twelve !== undefined && (twelve < 1 || twelve > 12)) return null
   const hours = twelve === undefined ? hour : (twelve % 12) + 12 * half
   const moment = {year, month, day, minute, second, ...(hours !== undefined && {hour: hours}), ...(offset !== undefined && {offset})}
-  return isReal(moment) ? moment : null
+  return isReal(moment) && (dayName === undefined || dayName === weekdayOf(moment)) ? moment : null
+}
+
+/** A day's name that is not the date's means that something else was read as day, month or year. */
+const weekdayOf = ({year, month, day}: Moment) => {
+  const at = new Date(0)
+  at.setUTCFullYear(year, month - 1, day)
+  return at.getUTCDay()
 }
 
 export const isReal = ({year, month, day, hour = 0, minute, second}: Moment) => {

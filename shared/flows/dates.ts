@@ -41,7 +41,7 @@ const momentOf = (text: string, {format, reading}: Rules): Moment | null => {
   if (format !== undefined) {
     const known = dateFormatOf(format)
     const read = typeof known === 'string' ? null : known.read(text)
-    return read ?? (format.startsWith('y') ? null : isoMoment(text))
+    return read ?? (/^y/i.test(format) ? null : isoMoment(text))
   }
   return isoMoment(text) ?? (reading?.dateOrder ? orderedMoment(text, reading.dateOrder) : null)
 }

@@ -57,7 +57,7 @@ const Mapping = z
       .string()
       .max(60)
       .nullish()
-      .describe('How the column writes dates, where that is not ISO 8601: `dd/MM/yyyy`, `d MMM yy HH:mm`'),
+      .describe('How the column writes dates, where that is not ISO 8601: `dd/MM/yyyy` or `DD/MM/YYYY`, `d MMM yy HH:mm`'),
     zone: z.string().max(100).nullish().describe('Whose clock a time without an offset is by: `Europe/Berlin`'),
     patch: Patch.nullish().describe('The field is written after all rows of all flows; null writes it with the row'),
   })

@@ -48,6 +48,13 @@ export const roundTo = (digits: string, places: number | null): number => {
   return digits.startsWith('-') && rounded !== 0 ? -rounded : rounded
 }
 
+/** Whether rounding to the field's places changed the number. What a double adds behind its fifteenth digit (0.30000000000000004) is no change. */
+export const isRounded = (digits: string, places: number | null, value: number): boolean => {
+  if (places === null) return false
+  const beyond = EXPONENT.test(digits) || /[1-9]/.test((digits.split('.')[1] ?? '').slice(places))
+  return beyond && Number(Number(digits).toPrecision(15)) !== value
+}
+
 const roundDouble = (number: number, places: number | null) => {
   const scale = 10 ** (places ?? 0)
   const rounded = places === null ? number : Math.round(number * scale) / scale

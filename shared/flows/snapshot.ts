@@ -1,4 +1,3 @@
-import {randomBytes} from 'node:crypto'
 import {z} from 'zod'
 import type {DiscoveredModule} from '../crm/discovered.ts'
 import {parseExpression} from '../expressions/parse.ts'
@@ -9,7 +8,7 @@ import {extendLineage, Lineage} from './lineage.ts'
 import {layLookups, SnapshotLookup} from './lookups.ts'
 
 /** Readers of another build refuse a format above their own (`FROM_FUTURE`). */
-export const SNAPSHOT_FORMAT = 3
+export const SNAPSHOT_FORMAT = 4
 
 const Field = z.object({
   apiName: z.string(),
@@ -21,11 +20,12 @@ const Field = z.object({
   picklist: z.array(z.object({display: z.string(), actual: z.string()})),
 })
 
-/** By column. `as`: text that looks like numbers is kept as it is, or not. */
+/** By column. `as`: text that looks like numbers is kept as it is, or not. `numbers`: since format 4; without it, as stored. */
 const Reading = z.object({
   dateOrder: z.enum(['dmy', 'mdy', 'ymd']).optional(),
   decimalMark: z.enum(['point', 'comma']).optional(),
   as: z.enum(['text', 'number']).optional(),
+  numbers: z.enum(['auto', 'displayed', 'stored']).optional(),
 })
 
 const SnapshotSource = z.object({
@@ -109,6 +109,8 @@ type Taken = {
   sources: SnapshotSource[]
   flows: Flow[]
   modules: Map<string, DiscoveredModule>
+  /** What random numbers of a chain's first run come from. */
+  seed: string
   /** Of the run it carries on. */
   before?: Lineage | null
   rows?: RowRange | undefined
@@ -129,7 +131,7 @@ export const takeSnapshot = ({
   decidedUpTo = 0,
   ...given
 }: Taken): Snapshot => {
-  const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: randomBytes(16).toString('hex')}
+  const {clock, seed} = before?.seed ? before : {clock: Date.now(), seed: given.seed}
   const lineage = {...extendLineage(before, {flows, sources}), clock, seed}
   const {lookups, searches} = layLookups(flows, {modules, lineage})
   const names = [...new Set(flows.map(({module}) => module))]

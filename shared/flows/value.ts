@@ -1,6 +1,6 @@
 import {type Conversion, type Converted, type FieldShape, invalid, type Refused, type Rules, taken, tooLong} from './converted.ts'
 import {convertDate, convertMoment, convertTime} from './dates.ts'
-import {keepsDigits, numberIn, roundTo} from './numbers.ts'
+import {isRounded, keepsDigits, numberIn, roundTo} from './numbers.ts'
 import {convertChoice, convertChoices} from './picklist.ts'
 
 export type {Converted, FieldShape, Rules} from './converted.ts'
@@ -74,7 +74,8 @@ const convertDecimal: Conversion = (text, field, rules) => {
     return invalid(field, 'a number, and this one has more digits than a number keeps')
   const value = roundTo(digits, places)
   // Rounding may make a digit more.
-  return field.length && Math.abs(value) >= 10 ** field.length ? tooLong(field, field.length + 1, 'digits') : taken(value)
+  if (field.length && Math.abs(value) >= 10 ** field.length) return tooLong(field, field.length + 1, 'digits')
+  return isRounded(digits, places, value) ? {ok: true, value, rounded: true} : taken(value)
 }
 
 /** A sign of the currency, or per cent, around what a file has: it says what the field is, not how much. */

@@ -9,21 +9,32 @@ export type Piece = {
   text: string
 }
 
+/** `onCut`: the file ends before the piece that is too much, and this hears how many rows it has. `otherwise`: what a refusal offers instead. */
+type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
+
 /** A file in bytes. Past the limit nothing more is given out, but rows and bytes are counted to the end and then told in `RESULTS_TOO_LARGE`. */
-export async function* bounded(pieces: AsyncIterable<Piece>, limit: number = fileLimit): AsyncGenerator<Buffer, void, undefined> {
+export async function* bounded(
+  pieces: AsyncIterable<Piece>,
+  {limit = fileLimit, onCut, otherwise}: Options = {},
+): AsyncGenerator<Buffer, void, undefined> {
   const total = {rows: 0, bytes: 0}
   for await (const {rows, text} of pieces) {
+    if (onCut && total.rows > 0 && total.bytes + Buffer.byteLength(text) > limit) return onCut(total.rows)
     total.rows += rows
     const chunk = total.bytes > limit ? null : Buffer.from(text)
     total.bytes += chunk ? chunk.length : Buffer.byteLength(text)
     if (chunk?.length && total.bytes <= limit) yield chunk
   }
-  if (total.bytes > limit) throw tooLarge({...total, limit})
+  if (total.bytes > limit) throw tooLarge({...total, limit}, otherwise)
 }
 
-const tooLarge = ({rows, bytes, limit}: {rows: number; bytes: number; limit: number}) =>
-  new Refusal(
+const tooLarge = (extra: {rows: number; bytes: number; limit: number}, otherwise = pageByPage) => {
+  const [rows, bytes, limit] = [extra.rows, extra.bytes, extra.limit].map(count => count.toLocaleString('en'))
+  return new Refusal(
     'RESULTS_TOO_LARGE',
-    `The file would take ${bytes.toLocaleString('en')} bytes for ${rows.toLocaleString('en')} rows, more than the ${limit.toLocaleString('en')} set aside. Read the run's records page by page, or import the file in parts`,
-    {rows, bytes, limit},
+    `The file would take ${bytes} bytes for ${rows} rows, more than the ${limit} set aside. ${otherwise}`,
+    extra,
   )
+}
+
+const pageByPage = "Read the run's records page by page, or import the file in parts"

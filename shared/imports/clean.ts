@@ -1,80 +1,104 @@
 import {setImmediate} from 'node:timers/promises'
 import {Refusal} from '../errors.ts'
+import {openGrowthLimit} from './cleaned-size.ts'
 import {type Cleaning, type CleaningStep, cleaningIssues} from './cleaning.ts'
 import {openDigestMap} from './digest-map.ts'
 import {replacing} from './pattern.ts'
-import type {Row, Table} from './row.ts'
+import {charactersAtOnce, charactersIn, maxRowCharacters, type Row, type Table} from './row.ts'
 import {openStriking, type Striking} from './strike-where.ts'
 
+type CleaningLimits = {
+  /** Characters that the rows of the file may have together after any step. */
+  fileCharacters: number
+}
+
 /**
- * A table with its cells cleaned and its struck rows marked; `read` keeps the cells as they were. Steps remember what rows above held, so a
- * table is always cleaned from its first row on: who resumes reads from there again. What they remember does not grow with the rows, but for
- * duplicates: 40 to 80 bytes a distinct key, 2,000,000 of them at the most.
+ * Cleans the cells of a table and marks the rows that a step strikes; `read` keeps the cells as they were. Steps remember earlier rows, so a
+ * table is always cleaned from its first row. Their memory does not grow with the rows, except for duplicates: 40 to 80 bytes for each
+ * distinct key, up to 2,000,000 keys. After every step a row and the file stay within the limits of the readers.
  */
-export const cleaned = (table: Table, steps: Cleaning): Table => {
+export const cleaned = (table: Table, steps: Cleaning, {fileCharacters}: CleaningLimits): Table => {
   if (!steps.length) return table
   const issues = cleaningIssues(steps, table.columns)
   if (issues.length) throw new Refusal('INVALID', `The cleaning does not fit the file: ${issues[0]!.message}`, {issues})
   const columns = [...table.columns]
   const strikings: Striking[] = []
-  const made = steps.map(step => stepOver(columns, step, strikings))
+  const made = steps.map((step, at) => {
+    const limit = openGrowthLimit({number: at + 1, name: step.step}, fileCharacters)
+    if (step.step !== 'strikeWhere') return toEach(applying(columns, step, limit.tooLong), limit.count)
+    const striking = openStriking(step.expression, [...columns])
+    strikings.push(striking)
+    return strikingBy(striking)
+  })
   return {columns, rows: cleanRows(table.rows, made, strikings)}
 }
 
 async function* cleanRows(rows: Table['rows'], steps: Step[], strikings: Striking[]): Table['rows'] {
   try {
-    for await (const chunk of rows) {
-      const made: Row[] = chunk.map(row => ({...row, cells: [...row.cells], read: row.cells}))
-      let left = made
-      for (const step of steps) {
-        await step(left)
-        left = left.filter(({struck}) => struck === undefined)
-      }
-      yield made
-    }
+    for await (const chunk of rows)
+      yield* applySteps(
+        chunk.map(row => ({...row, cells: [...row.cells], read: row.cells})),
+        steps,
+      )
   } finally {
     await Promise.all(strikings.map(striking => striking.close()))
   }
 }
 
-/** Changes the cells of a chunk's rows in place, or says of some why they are struck. Is given those that no step before it struck. */
-type Step = (rows: Row[]) => void | Promise<void>
-/** The same for one row. */
+/** A chunk that a step made longer continues in parts, so a growing step does not multiply the memory of a whole chunk. */
+async function* applySteps(rows: Row[], [step, ...later]: Step[]): AsyncGenerator<Row[], void, undefined> {
+  if (!step) yield rows
+  else for await (const part of step(rows)) yield* applySteps(part, later)
+}
+
+/** Changes the cells of rows in place or marks rows as struck, and gives all rows back in order, in one part or several. */
+type Step = (rows: Row[]) => AsyncGenerator<Row[], void, undefined>
+/** Does the same to one row: answers the reason if the row is struck. */
 type Apply = (row: Row) => string | undefined
 
-/** A chunk under a costly pattern may take minutes: whatever else the process is at, leases above all, gets its turn. */
+/** A costly pattern may take minutes for a chunk: other work of the process, such as renewing leases, runs in between. */
 const turnMs = 50
 
-const toEach =
-  (apply: Apply): Step =>
-  async rows => {
+const toEach = (apply: Apply, count: (row: Row) => number): Step =>
+  async function* (rows) {
     let since = performance.now()
-    for (const row of rows) {
-      const struck = apply(row)
+    let characters = 0
+    for (let at = 0; at < rows.length; at++) {
+      const row = rows[at]!
+      const struck = row.struck === undefined ? apply(row) : undefined
       if (struck !== undefined) row.struck = struck
+      characters += count(row)
+      if (characters >= charactersAtOnce) {
+        // Taken out of `rows`, so that they are freed while the others are cleaned.
+        yield rows.splice(0, at + 1)
+        at = -1
+        characters = 0
+      }
       if (performance.now() - since < turnMs) continue
       await setImmediate()
       since = performance.now()
     }
+    yield rows
   }
 
-/** `columns` grows by those that are split off, `strikings` by what is to be closed with the rows. */
-const stepOver = (columns: string[], step: CleaningStep, strikings: Striking[]): Step => {
-  if (step.step !== 'strikeWhere') return toEach(applying(columns, step))
-  const striking = openStriking(step.expression, [...columns])
-  strikings.push(striking)
-  return striking.strike
-}
+const strikingBy = (striking: Striking): Step =>
+  async function* (rows) {
+    await striking.strike(rows.filter(({struck}) => struck === undefined))
+    yield rows
+  }
 
-const applying = (columns: string[], step: Exclude<CleaningStep, {step: 'strikeWhere'}>): Apply => {
+type TooLong = (row: number) => Refusal
+
+/** `columns` grows by those that are split off. */
+const applying = (columns: string[], step: Exclude<CleaningStep, {step: 'strikeWhere'}>, tooLong: TooLong): Apply => {
   const places = (names?: string[]) => (names ? names.map(name => columns.indexOf(name)) : columns.map((_, at) => at))
   switch (step.step) {
     case 'trim':
-      return eachCell(places(step.columns), cell => cell.trim())
+      return eachCell(places(step.columns), cell => cell.trim(), tooLong)
     case 'collapseSpaces':
-      return eachCell(places(step.columns), cell => cell.replace(/\s+/g, ' '))
+      return eachCell(places(step.columns), cell => cell.replace(/\s+/g, ' '), tooLong)
     case 'replace':
-      return eachCell(places(step.columns), replacing(step))
+      return eachCell(places(step.columns), replacing(step, tooLong), tooLong)
     case 'fillDown':
       return fillDown(places(step.columns))
     case 'split':
@@ -94,9 +118,16 @@ const whole =
   row =>
     row.ragged ? undefined : apply(row)
 
-const eachCell = (places: number[], change: (cell: string, row: number) => string): Apply =>
+const eachCell = (places: number[], change: (cell: string, row: number) => string, tooLong: TooLong): Apply =>
   whole(({cells, rowNumber}) => {
-    for (const at of places) cells[at] = change(cells[at]!, rowNumber)
+    let room = maxRowCharacters - charactersIn(cells)
+    for (const at of places) {
+      const cell = cells[at]!
+      cells[at] = change(cell, rowNumber)
+      room -= cells[at].length - cell.length
+      // Checked for each cell: the cells of a wide row would otherwise all grow before the row is refused.
+      if (room < 0) throw tooLong(rowNumber)
+    }
     return undefined
   })
 

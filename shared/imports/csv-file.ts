@@ -1,39 +1,59 @@
 import {Refusal} from '../errors.ts'
-import {type Fallback, recordsOf} from './csv-records.ts'
+import {type BadBytes, openBadBytes} from './bad-bytes.ts'
+import {recordsOf} from './csv-records.ts'
+import {unguardCell} from './formula-guard.ts'
+import {proposeCsvHeader} from './header-row.ts'
 import type {CsvReader} from './reader.ts'
 import {chunkRows, columnsOf, maxFilledCells, type Row, type Table} from './row.ts'
 
 /**
  * Reads as far as the header. `rows` come in chunks of at most 500, streaming, with back-pressure; they must be run through or closed with
- * `return()`, which closes `bytes`.
+ * `return()`, which closes `bytes`. Bytes that are not in the encoding are noted in `bad` and read as U+FFFD; without `bad`, and where the
+ * reader does not accept them, they are refused.
  */
-export const openCsv = async (bytes: AsyncIterable<Uint8Array>, reader: CsvReader, fallback: Fallback = {}): Promise<Table> => {
-  let columns: string[] = []
-  const rows = rowsOf(bytes, reader, fallback, header => (columns = header))
-  // The first step ends at the header, so that `return()` finds a generator that has begun and closes `bytes`.
-  await rows.next()
-  return {columns, rows}
-}
-
-async function* rowsOf(
+export const openCsv = async (
   bytes: AsyncIterable<Uint8Array>,
   reader: CsvReader,
-  fallback: Fallback,
+  bad: BadBytes | null = reader.badBytes ? openBadBytes() : null,
+): Promise<Table> => {
+  let columns: string[] = []
+  const start: Buffer[] = []
+  let bytesKept = 0
+  const keepStart = (piece: Buffer) => {
+    if (bytesKept >= startBytes) return
+    start.push(piece.subarray(0, startBytes - bytesKept))
+    bytesKept += piece.length
+  }
+  const rows = rowsOf(recordsOf(bytes, reader, bad?.addPlaces, keepStart), reader, bad, header => (columns = header))
+  // The first step ends at the header, so that `return()` finds a generator that has begun and closes `bytes`.
+  await rows.next()
+  return {columns, rows, proposeHeader: () => proposeCsvHeader(Buffer.concat(start).toString(), reader)}
+}
+
+/** A header is looked for in so much of the file. */
+const startBytes = 65_536
+
+async function* rowsOf(
+  pieces: AsyncIterable<string[][]>,
+  reader: CsvReader,
+  bad: BadBytes | null,
   onColumns: (columns: string[]) => void,
 ): AsyncGenerator<Row[], void, undefined> {
   let fit: ((cells: string[], rowNumber: number) => Row) | undefined
   let rowNumber = 0
-  for await (const records of recordsOf(bytes, reader, fallback)) {
+  const unguarded = (cells: string[]) => (reader.apostrophes === 'remove' ? cells.map(unguardCell) : cells)
+  const restored = (cells: string[], row: number) => unguarded(bad?.restore(cells, row) ?? cells)
+  for await (const records of pieces) {
     let from = 0
     if (!fit) {
-      const header = reader.headerRow ? headerOf(records[from++]!) : (records[0] ?? []).map(() => '')
+      const header = reader.headerRow ? headerOf(restored(records[from++]!, 0)) : (records[0] ?? []).map(() => '')
       onColumns(columnsOf(header))
       const named = reader.headerRow ? header.findLastIndex(name => name.trim() !== '') + 1 : header.length
       fit = fitTo(header.length, reader.shortRows === 'fill' ? 0 : named)
       yield []
     }
     while (from < records.length) {
-      const chunk = records.slice(from, from + chunkRows).map(cells => fit!(cells, ++rowNumber))
+      const chunk = records.slice(from, from + chunkRows).map(cells => fit!(restored(cells, ++rowNumber), rowNumber))
       from += chunk.length
       yield chunk
     }

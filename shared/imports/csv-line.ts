@@ -1,5 +1,5 @@
 const needsQuotes = /[",\r\n]/
-const plainNumber = /^[+-]?\d+([.,]\d+)?$/
+export const plainNumber = /^[+-]?\d+([.,]\d+)?$/
 
 /** Cells as a line of RFC 4180, without its end. */
 export const lineOf = (cells: string[]) => {

@@ -1,8 +1,8 @@
 import {type Parser, parse} from 'csv-parse'
 import {type Place, refusalFor, unreadable} from './csv-refusal.ts'
 import type {CsvReader} from './reader.ts'
-import {maxRowCells, maxRowCharacters} from './row.ts'
-import {TextFault, type TextOptions, utf8Of} from './text.ts'
+import {charactersIn, maxRowCells, maxRowCharacters} from './row.ts'
+import {TextFault, utf8Of} from './text.ts'
 
 // A UTF-16 unit takes at most three bytes of UTF-8. A record that is not complete past this can only be unreadable.
 const maxRecordBytes = 3 * maxRowCharacters
@@ -10,18 +10,21 @@ const maxUnfinishedBytes = maxRecordBytes + 4 * maxRowCells
 const lineFeed = 10
 const carriageReturn = 13
 
-export type Fallback = Pick<TextOptions, 'fallback' | 'onFallback'>
-
-/** The file's records, the header among them, as many at a time as a piece of 64 KiB completes. Refusals name row and line. */
+/**
+ * The file's records, the header among them, as many at a time as a piece of 64 KiB completes. Refusals name row and line. `onBad`: as `utf8Of`
+ * has it. `onPiece` is given each piece of text, as UTF-8, without the lines that are skipped.
+ */
 export async function* recordsOf(
   bytes: AsyncIterable<Uint8Array>,
   reader: CsvReader,
-  fallback: Fallback,
+  onBad?: (places: number) => void,
+  onPiece?: (piece: Buffer) => void,
 ): AsyncGenerator<string[][], void, undefined> {
   const parser = parserOf(reader)
   const position = positionIn(parser, reader)
   try {
-    for await (const piece of afterLines(utf8Of(bytes, {encoding: reader.encoding, ...fallback}), reader.skipRows)) {
+    for await (const piece of afterLines(utf8Of(bytes, {encoding: reader.encoding, onBad}), reader.skipRows)) {
+      onPiece?.(piece)
       const {records, error} = await feed(parser, piece)
       position.pass(records, piece)
       if (records.length) yield records
@@ -32,7 +35,7 @@ export async function* recordsOf(
     if (records.length) yield records
     if (error) throw error
   } catch (error) {
-    if (error instanceof TextFault && error.at.exact) position.pass((await feed(parser, padding)).records)
+    if (error instanceof TextFault) position.pass((await feed(parser, padding)).records)
     throw refusalFor(error, position.next())
   } finally {
     parser.destroy()
@@ -112,8 +115,6 @@ const positionIn = (parser: Parser, {quote, headerRow, skipRows}: CsvReader) => 
 
 /** Not in csv-parse's types: without it, a line of nothing but delimiters is refused all the same, but only at `maxUnfinishedBytes`. */
 const unfinishedCells = (parser: Parser & {state?: {record?: unknown[]}}) => parser.state?.record?.length ?? 0
-
-const charactersIn = (cells: string[]) => cells.reduce((sum, cell) => sum + cell.length, 0)
 
 const linesIn = (cells: string[]) => {
   let lines = 0

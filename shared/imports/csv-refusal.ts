@@ -35,7 +35,7 @@ export const unreadable = (place: Place, what: 'characters' | 'cells') => {
 }
 
 const textRefusal = ({code, at}: TextFault, place: Place) => {
-  const where = at.exact ? `In ${nameOf(place)}` : `In ${nameOf(place)} or soon after it`
+  const where = `In ${nameOf(place)}`
   const extra = {...place, ...(at.byte !== undefined && {byte: at.byte})}
   if (code === 'FILE_NUL') {
     return new Refusal(

@@ -1,5 +1,6 @@
 import {RE2JS} from 're2js'
 import {Refusal} from '../errors.ts'
+import {maxRowCharacters} from './row.ts'
 
 /** Longer cells are not searched by a pattern. */
 const longestSearched = 65_536
@@ -12,16 +13,22 @@ const longestMs = 2_000
 
 type Wanted = {find: string; with: string; regex: boolean; ignoreCase: boolean}
 
-/** A function that replaces every occurrence in a cell. RE2 never goes back over a text, so one search takes linear time. */
-export const replacing = ({find, with: replacement, regex, ignoreCase}: Wanted): ((cell: string, row: number) => string) => {
-  if (!regex && !ignoreCase) return cell => (cell.includes(find) ? cell.replaceAll(find, () => replacement) : cell)
+/**
+ * Makes a function that replaces every occurrence in a cell. RE2 never goes back over a text, so one search takes linear time. A cell that
+ * would become longer than a row may be is refused by `tooLong` before it is built.
+ */
+export const replacing = (
+  {find, with: replacement, regex, ignoreCase}: Wanted,
+  tooLong: (row: number) => Refusal,
+): ((cell: string, row: number) => string) => {
+  if (!regex && !ignoreCase) return replacingText(find, replacement, tooLong)
   const pattern = compile({find, regex, ignoreCase})
   const text = regex ? replacement : RE2JS.quoteReplacement(replacement)
   const limit = regex ? Math.min(longestSearched, Math.floor(mostSteps / pattern.programSize())) : longestSearched
   return (cell, row) => {
     if (cell.length <= limit) {
       assertSoon(pattern, cell, row)
-      return cell === '' ? cell : pattern.matcher(cell).replaceAll(text)
+      return cell === '' ? cell : replaceMatches(pattern.matcher(cell), text, () => tooLong(row))
     }
     throw new Refusal(
       'UNREADABLE',
@@ -29,6 +36,26 @@ export const replacing = ({find, with: replacement, regex, ignoreCase}: Wanted):
       {row, limit},
     )
   }
+}
+
+const replacingText = (find: string, replacement: string, tooLong: (row: number) => Refusal) => (cell: string, row: number) => {
+  let made = cell.length
+  for (let at = cell.indexOf(find); at >= 0; at = cell.indexOf(find, at + find.length)) made += replacement.length - find.length
+  if (made > maxRowCharacters) throw tooLong(row)
+  return cell.replaceAll(find, () => replacement)
+}
+
+type Matcher = ReturnType<RE2JS['matcher']>
+
+/** As `matcher.replaceAll` does it, one match after another, so that the length is known while the text is made. */
+const replaceMatches = (matcher: Matcher, text: string, tooLong: () => Refusal) => {
+  let made = ''
+  while (matcher.find()) {
+    // biome-ignore lint/complexity/useLiteralKeys: the library's public methods replace all matches at once or one alone.
+    made += matcher['appendReplacement'](text)
+    if (made.length > maxRowCharacters) throw tooLong()
+  }
+  return made + matcher.appendTail()
 }
 
 /** Looks for all there is to replace, and gives up in time: replacing looks the same way again. Most cells are too short to be looked at twice. */

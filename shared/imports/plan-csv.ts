@@ -21,7 +21,7 @@ type Planned = {
  * change, of which `Old` is what the record has at the CRM; or one line, for a record of which nothing changes and for a row that ends
  * otherwise: `skip`, `ask` or `fail`, each with why. Rows it did not come to have no line.
  */
-export const writePlan = ({limit, ...planned}: Planned): AsyncGenerator<Buffer, void, undefined> => bounded(piecesOf(planned), limit)
+export const writePlan = ({limit, ...planned}: Planned): AsyncGenerator<Buffer, void, undefined> => bounded(piecesOf(planned), {limit})
 
 const header = ['Row', 'Source', 'Module', 'Action', 'Record', 'Field', 'Old', 'New', 'Why']
 

@@ -1,17 +1,26 @@
 import {type Choice, type Choices, dateOrderOf, decimalMarkOf} from './choices.ts'
 import type {Examined} from './examine.ts'
+import type {HeaderProposal} from './header-row.ts'
+import type {Sniffed, XlsxSniffed} from './intake.ts'
+import type {ReaderOptions} from './reader.ts'
+import {type TextFacts, type TextProblem, textProblems} from './text-problems.ts'
 
 /**
  * `ambiguous`: nothing is guessed, so a person chooses. `lost`: characters were lost before the file came here. `ragged`: rows that do not fit
- * the header. `merged`, `uncalculated`: what a workbook holds is not what it shows.
+ * the header. `merged`, `uncalculated`, `undated`: what a workbook holds is not what it shows. `header`: another row looks like the header.
+ * `sheet`: the first sheet of a workbook has no rows, so another is read.
  */
-type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated'
-type Problem = {kind: ProblemKind; column: string | null; message: string; fix: string}
+type ProblemKind = 'ambiguous' | 'lost' | 'ragged' | 'merged' | 'uncalculated' | 'undated' | 'header' | 'sheet'
+/** `reader`: the reader options that solve it, where they are known. */
+type Problem = {kind: ProblemKind | TextProblem['kind']; column: string | null; message: string; fix: string; reader?: ReaderOptions}
 
 type Column = Examined['columns'][number]
 
 /** What a person should know or decide of a source before it is imported. */
-export const problemsOf = ({columns, ragged, workbook}: Pick<Examined, 'columns' | 'ragged' | 'workbook'>, choices: Choices): Problem[] => [
+export const problemsOf = ({columns, ragged, workbook, header, ...text}: Seen, choices: Choices): Problem[] => [
+  ...sheetProblems(text),
+  ...('reader' in text ? textProblems(text) : []),
+  ...(header ? [headerProblem(header)] : []),
   ...columns.flatMap(column => columnProblems(column, choices[column.name]).map(problem => ({column: column.name, ...problem}))),
   ...(ragged.count
     ? [
@@ -35,15 +44,39 @@ export const problemsOf = ({columns, ragged, workbook}: Pick<Examined, 'columns'
     : []),
 ]
 
+/** With the reader, what is known of the file's text is judged too. */
+type Seen = Pick<Examined, 'columns' | 'ragged' | 'workbook' | 'header'> & {sniffed?: Sniffed | undefined} & (TextFacts | object)
+
+const sheetProblems = ({sniffed}: {sniffed?: Sniffed | undefined}): Problem[] =>
+  sniffed && 'passed' in sniffed && sniffed.passed !== undefined ? [sheetProblem(sniffed, sniffed.passed)] : []
+
+const sheetProblem = ({sheet, sheets}: XlsxSniffed, passed: string): Problem => {
+  const visible = sheets.filter(({name, state}) => state === 'visible' && name !== sheet && name !== passed).map(({name}) => `"${name}"`)
+  const others = visible.length ? `: ${visible.slice(0, 10).join(', ')}${visible.length > 10 ? ' and more' : ''}` : ''
+  return {
+    ...{kind: 'sheet', column: null, message: `The first sheet "${passed}" has no rows, so the sheet "${sheet}" is read`},
+    fix: `Check that this is the right sheet. Choose another one with reader {"sheet": …}${others}`,
+  }
+}
+
+/** Without what stands in the rows: it may be personal data, and messages go to the AI. */
+const headerProblem = ({reader}: HeaderProposal): Problem => ({
+  ...{kind: 'header', column: null, reader},
+  message: 'The first row looks like a title, and a row below it looks like the header',
+  fix: `Set reader ${JSON.stringify(reader)} to take that row as the header. Until then the file is read from its first row`,
+})
+
 type Found = Omit<Problem, 'column'>
 
 const columnProblems = (column: Column, choice: Choice | undefined): Found[] =>
   [
     dateProblem(column, choice),
     markProblem(column, choice),
+    scaledProblem(column, choice),
     digitsProblem(column, choice),
     lostProblem(column),
     unsavedProblem(column),
+    undatedProblem(column),
   ].filter(problem => problem !== null)
 
 const valuesOf = ({kinds}: Column) => Object.values(kinds).reduce((sum, count) => sum + count, 0)
@@ -81,12 +114,15 @@ const markProblem = (column: Column, choice: Choice | undefined): Found | null =
 }
 
 const digitsProblem = (column: Column, choice: Choice | undefined): Found | null => {
-  if (choice?.as || !isMostly(column, 'integer', 'decimal')) return null
   const {leadingZeros, beyond53, stored} = column
+  const padded = choice?.numbers ? 0 : (stored?.padded ?? 0)
+  if (choice?.as || !(padded || isMostly(column, 'integer', 'decimal'))) return null
   const losses = [
-    leadingZeros && `${count(leadingZeros.count, 'value')} with leading zeros, the first in row ${leadingZeros.firstRow}`,
+    leadingZeros &&
+      leadingZeros.count > padded &&
+      `${count(leadingZeros.count, 'value')} with leading zeros, the first in row ${leadingZeros.firstRow}`,
     beyond53 && `${count(beyond53.count, 'value')} with more digits than a number keeps, the first in row ${beyond53.firstRow}`,
-    stored?.padded && `${count(stored.padded, 'number')} shown with leading zeros that the file does not hold`,
+    padded && `${count(padded, 'number')} displayed with zeros or signs that the file does not store`,
   ].filter(Boolean)
   if (!losses.length) return null
   return {
@@ -95,6 +131,26 @@ const digitsProblem = (column: Column, choice: Choice | undefined): Found | null
     fix: `Choose choices {"${column.name}": {"as": "text"}} to keep the cells as they are, or "number" to accept the loss`,
   }
 }
+
+/** Whether a number in thousands is meant as it is displayed or as it is stored, no value shows. */
+const scaledProblem = (column: Column, choice: Choice | undefined): Found | null =>
+  column.stored?.scaled && !choice?.numbers
+    ? {
+        kind: 'ambiguous',
+        message: `${count(column.stored.scaled, 'number')} displayed in thousands or millions. The stored numbers are read`,
+        fix: `Choose choices {"${column.name}": {"numbers": "stored"}} to keep the stored numbers, or "displayed" for the displayed ones`,
+      }
+    : null
+
+/** Such cells fail their rows. */
+const undatedProblem = ({stored}: Column): Found | null =>
+  stored?.undated
+    ? {
+        kind: 'undated',
+        message: `${count(stored.undated, 'cell')} formatted as dates or times hold numbers that are not valid ones. Their rows fail`,
+        fix: 'Correct the cells or their number format, and send the workbook again. Or replace ######## by a cleaning step',
+      }
+    : null
 
 const lostProblem = ({replaced}: Column): Found | null =>
   replaced && {

@@ -1,12 +1,7 @@
 import {z} from 'zod'
+import {findEncoding} from './encoding.ts'
 
-const isEncoding = (label: string) => {
-  try {
-    return Boolean(new TextDecoder(label, {fatal: true}))
-  } catch {
-    return false
-  }
-}
+const isEncoding = (label: string) => findEncoding(label) !== null
 
 const Character = z.string().refine(text => [...text].length === 1 && !/[\r\n\0]/.test(text), 'One character, not a line end')
 
@@ -14,13 +9,25 @@ const csv = {
   format: z.literal('csv').describe('Text with a delimiter'),
   encoding: z
     .string()
-    .refine(isEncoding, 'An encoding by its WHATWG name, such as utf-8, utf-16le, windows-1252 or shift_jis')
-    .describe('The encoding by its WHATWG name, such as `utf-8`, `utf-16le`, `windows-1252` or `shift_jis`'),
+    .refine(isEncoding, 'An encoding by its WHATWG name, such as utf-8, utf-16le, windows-1252 or shift_jis, or utf-32le or utf-32be')
+    .describe(
+      'The encoding by its WHATWG name, such as `utf-8`, `utf-16le`, `windows-1252` or `shift_jis`; `utf-32le` and `utf-32be` are read too. Stating it answers the question which encoding the file has',
+    ),
+  badBytes: z
+    .literal('replace')
+    .describe(
+      '`replace` accepts bytes that are not in the encoding: each place is read as U+FFFD. Without it a file with such bytes is not run',
+    ),
   delimiter: Character.describe('The character between two cells'),
   quote: Character.nullable().describe('The character around cells; null reads quotes as ordinary characters'),
   strictQuotes: z
     .boolean()
     .describe('True refuses text after a closing quote and quotes inside an unquoted cell; false reads them as they stand (`5" pipe`)'),
+  apostrophes: z
+    .enum(['remove', 'keep'])
+    .describe(
+      '`remove` takes off the apostrophe before `=`, `+`, `-`, `@` and their like, which failed.csv puts there. Sniffed: removed where the file has such cells',
+    ),
   headerRow: z.boolean().describe('The first row names the columns; false names them by number'),
   skipRows: z
     .int()
@@ -48,6 +55,10 @@ const CsvReader = z
   .strictObject({
     format: csv.format,
     encoding: csv.encoding.default('utf-8'),
+    // Left out unless a person accepts it: builds that do not know it read every other file.
+    badBytes: csv.badBytes.optional(),
+    // Left out unless the file has such cells: earlier builds do not know it.
+    apostrophes: csv.apostrophes.optional(),
     delimiter: csv.delimiter.default(','),
     quote: csv.quote.default('"'),
     strictQuotes: csv.strictQuotes.default(false),
@@ -83,7 +94,9 @@ export const Reader = z.preprocess(withFormat, z.discriminatedUnion('format', [C
 export type Reader = z.infer<typeof Reader>
 
 /** What a person states; the rest is sniffed. No defaults here: an absent key must stay absent. */
-export const CsvOptions = z.strictObject(csv).partial()
+export const CsvOptions = z
+  .strictObject({...csv, badBytes: csv.badBytes.nullable().describe('As in a reader; null takes it back')})
+  .partial()
 export type CsvOptions = z.infer<typeof CsvOptions>
 export const XlsxOptions = z.strictObject(xlsx).partial()
 export type XlsxOptions = z.infer<typeof XlsxOptions>

@@ -49,9 +49,19 @@ const ranks: Record<Outcome, number> = {
   lookup: 5,
 }
 const noAnswer = 'The CRM did not answer, so this may or may not have been written'
-/** Ends the message of a row that a retry was refused: that an earlier run lost its create is told by this alone. */
-export const mayExist = 'A create of this row in an earlier run was never answered, so the record may exist already'
+/** Ends the message of a refused row whose earlier create was never answered and whose log entries alone do not say so. */
+export const mayExist = 'An earlier create of this row was never answered, so the record may exist already'
+/** The same in records that earlier builds wrote. */
+const mayExistBefore = 'A create of this row in an earlier run was never answered, so the record may exist already'
+
+export const saysMayExist = (message: string | null) => message !== null && (message.endsWith(mayExist) || message.endsWith(mayExistBefore))
+
 const twice = 'A create was sent and never answered, so the record may exist twice'
+
+/** Ends the message of a row that was written with rounded values; results.csv repeats it in `Error`. Names fields, never a value. */
+export const sayRounded = (fields: string[]) =>
+  `${fields.join(', ')} ${fields.length === 1 ? 'was' : 'were'} rounded from more decimal places`
+const ROUNDED = /(?:^|\. )([^.]* (?:was|were) rounded from more decimal places)$/
 
 /** The results columns of one row; several records of one module are joined by `; `. */
 export const resultOf = ({excluded, entries}: RowOutcome, modules: Module[]): RowResult => {
@@ -89,10 +99,12 @@ const placeOf = ({module, target}: OutcomeEntry, modules: Module[]) => {
   return place && `${place}: `
 }
 
+const isWritten = new Set<Outcome>(['created', 'updated'])
 const saysNothing = new Set<Outcome>(['created', 'updated', 'inherited', 'planned', 'would_ask'])
 
 const sayFailure = ({outcome, code, message}: OutcomeEntry) => {
-  if (saysNothing.has(outcome)) return ''
+  if (isWritten.has(outcome) && code === null) return message ?? ''
+  if (saysNothing.has(outcome)) return ROUNDED.exec(message ?? '')?.[1] ?? ''
   const words = message ?? (outcome === 'unanswered' ? noAnswer : '')
   if (outcome === 'lookup' || !code) return words
   return words ? `${words} (${code})` : code

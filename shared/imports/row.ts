@@ -1,3 +1,5 @@
+import type {HeaderProposal} from './header-row.ts'
+
 /**
  * `rowNumber` counts what the reader gives out below the header, from 1: blank and comment lines of a CSV file are no rows, blank rows of a
  * sheet are rows where others follow. `cells` are text, one per column unless `ragged`: the row has cells past the last column that are
@@ -9,18 +11,28 @@ export type Row = {
   ragged: boolean
   /** What the file holds, cell by cell, where that is another text for some cell: the number behind a date. */
   stored?: string[]
+  /** By position of the cell: why it cannot be imported. A cell that cleaning changed can be. */
+  faults?: Record<number, string>
   /** The cells before cleaning, where a cleaning was applied. */
   read?: string[]
   /** Why cleaning struck the row. It keeps its number and is neither read further nor written. */
   struck?: string
 }
 
-/** `rows` must be run through or closed with `return()`. */
-export type Table = {columns: string[]; rows: AsyncGenerator<Row[], void, undefined>}
+/**
+ * `rows` must be run through or closed with `return()`. `proposeHeader` answers once they are: a row further down that looks like the header.
+ */
+export type Table = {
+  columns: string[]
+  rows: AsyncGenerator<Row[], void, undefined>
+  proposeHeader?: (() => HeaderProposal | null) | undefined
+}
 
 export const chunkRows = 500
 export const maxRowCharacters = 1_048_576
 export const maxRowCells = 16_384
+/** Characters of the cells that are in memory together: a chunk ends once it has that many. */
+export const charactersAtOnce = 4 * maxRowCharacters
 /** Empty cells a reader adds to rows that end early: a few bytes a row would otherwise make thousands of cells each. */
 export const maxFilledCells = 200_000_000
 
@@ -40,3 +52,5 @@ export const columnsOf = (header: string[]) => {
     return `${name} (${number})`
   })
 }
+
+export const charactersIn = (cells: string[]) => cells.reduce((sum, cell) => sum + cell.length, 0)

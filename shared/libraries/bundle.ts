@@ -6,15 +6,15 @@ import {assertLoads} from './check.ts'
 import {managerFor, type PublishedLibrary, type Publisher} from './library.ts'
 import {publishLoaded} from './publish.ts'
 
-/** What is to be published of a bundle's libraries, and what is said of those that are not. */
-type Prepared = {loaded: PublishedLibrary[]; warnings: string[]}
+/** The libraries of a bundle to publish, the namespaces of those that are not, and a warning for each of these. */
+type Prepared = {loaded: PublishedLibrary[]; skipped: string[]; warnings: string[]}
 
 /**
  * Before anything of a bundle is written: each of its libraries loads and keeps its examples, or the push is refused with what stopped
  * it. One that the other side publishes is left alone, and said so.
  */
 export const prepareLibraries = async (db: Pool, author: Author, libraries: PublishedLibrary[]): Promise<Prepared> => {
-  const prepared: Prepared = {loaded: [], warnings: []}
+  const prepared: Prepared = {loaded: [], skipped: [], warnings: []}
   if (libraries.length === 0) return prepared
   await assertFeature(db, author.org, 'helper_libraries')
   for (const library of libraries) {
@@ -22,6 +22,7 @@ export const prepareLibraries = async (db: Pool, author: Author, libraries: Publ
     const found = await findLibrary(db, {org: author.org, namespace})
     if (found && found.managedBy !== managerFor(author as Publisher)) {
       const who = found.managedBy === 'sdk' ? 'the configuration repository publishes it' : 'people publish it on its page'
+      prepared.skipped.push(namespace)
       prepared.warnings.push(`${namespace} was left alone: ${who}`)
       continue
     }

@@ -82,6 +82,7 @@ const FIGURES: Record<string, [help: string, a?: string, b?: string]> = {
   payment_events: ['Events of the payment provider that are not applied', 'status'],
   payment_event_seconds: ['How old the oldest of them is'],
   plan_changes_open: ['Plan changes whose outcome is not known'],
+  plans_ending_early: ['Yearly plans with overage that end before their paid period'],
   topups_open: ['Top-ups whose outcome is not known'],
   overage_unsent_seconds: ['How old the oldest rows are that the provider’s meter was not told of'],
   storage_moves: ['Ended runs whose records are still to be moved to storage'],

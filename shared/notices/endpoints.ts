@@ -17,7 +17,9 @@ import {lockOrg} from '../../sql/orgs.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import {assertPublicPlace} from '../outbound/connect.ts'
 import {OutboundFailure} from '../outbound/failure.ts'
+import {hostOf, portOf} from '../outbound/hosts.ts'
 import {readUrl} from '../outbound/outbound.ts'
 import {type Author, recordChanges} from '../registry/change.ts'
 import {KINDS, Kind} from './kind.ts'
@@ -53,10 +55,11 @@ type Tools = {db: Pool; config: Pick<Config, 'PRIVATE_HOSTS' | 'SECRETS_KEYS'>}
 type WithSecret = {endpoint: Endpoint; secret: string}
 
 /** The secret is told here and never again. */
-export const addEndpoint = ({db, config}: Tools, author: Author, given: z.output<typeof NewEndpoint>): Promise<WithSecret> =>
-  db.transaction(async tx => {
+export const addEndpoint = async ({db, config}: Tools, author: Author, given: z.output<typeof NewEndpoint>): Promise<WithSecret> => {
+  await assertUrl(config, given.url)
+  return db.transaction(async tx => {
     const {org} = author
-    await assertFits(tx, config, {org, ...given})
+    await assertSchedule(tx, {org, ...given})
     await lockOrg(tx, org)
     if ((await countEndpoints(tx, org)) >= mostEndpoints)
       throw new Refusal('INVALID', `An org has at most ${mostEndpoints} webhook endpoints: remove one that is not needed`)
@@ -67,19 +70,26 @@ export const addEndpoint = ({db, config}: Tools, author: Author, given: z.output
     await record(tx, author, 'webhook', {target: id, before: null, after: toldOf(endpoint)})
     return {endpoint, secret}
   })
+}
 
-export const changeEndpoint = ({db, config}: Tools, author: Author, {id, patch}: {id: string; patch: z.output<typeof EndpointPatch>}) =>
-  db.transaction(async tx => {
+export const changeEndpoint = async (
+  {db, config}: Tools,
+  author: Author,
+  {id, patch}: {id: string; patch: z.output<typeof EndpointPatch>},
+) => {
+  if (patch.url !== undefined) await assertUrl(config, patch.url)
+  return db.transaction(async tx => {
     const before = await lockOwn(tx, {org: author.org, id})
     const wanted = {...before, ...Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))}
     // The schedule it was for may be gone meanwhile: that is looked at where it is named anew.
-    await assertFits(tx, config, {org: author.org, url: wanted.url, schedule: patch.schedule ?? null})
+    await assertSchedule(tx, {org: author.org, schedule: patch.schedule ?? null})
     const after = await setEndpoint(tx, wanted)
     if (before.enabled && !after.enabled) await dropPending(tx, {endpoint: id, error: 'The endpoint was switched off'})
     const [was, is] = [toldOf(before), toldOf(after)]
     if (JSON.stringify(was) !== JSON.stringify(is)) await record(tx, author, 'webhook', {target: id, before: was, after: is})
     return after
   })
+}
 
 /** With its deliveries. */
 export const removeEndpoint = ({db}: Pick<Tools, 'db'>, author: Author, id: string): Promise<Endpoint> =>
@@ -111,16 +121,18 @@ const own = (found: Endpoint | null) => {
   return found
 }
 
-type Shape = {org: string; url: string; schedule: string | null}
-
-/** Of the address its form alone: where it leads is looked at whenever something is sent. */
-const assertFits = async (db: Db, config: Tools['config'], {org, url, schedule}: Shape) => {
+/** Its form, and that its host is public or listed. Every delivery checks the address again. Not in a transaction: it asks a name server. */
+const assertUrl = async ({PRIVATE_HOSTS: privateHosts}: Tools['config'], text: string) => {
   try {
-    readUrl({privateHosts: config.PRIVATE_HOSTS}, url)
+    const url = readUrl({privateHosts}, text)
+    await assertPublicPlace({privateHosts}, {host: hostOf(url), port: portOf(url)})
   } catch (error) {
     if (error instanceof OutboundFailure) throw refuse('url', error.message)
     throw error
   }
+}
+
+const assertSchedule = async (db: Db, {org, schedule}: {org: string; schedule: string | null}) => {
   if (schedule !== null && !(await isScheduleOf(db, {org, id: schedule}))) throw refuse('schedule', 'No such schedule')
 }
 

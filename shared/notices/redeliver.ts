@@ -1,5 +1,5 @@
-import type {Pool} from '../../sql/database.ts'
-import {beginAgain, type Delivery, findDelivery, findPending, insertDelivery} from '../../sql/deliveries.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
+import {beginAgain, type Delivery, findDelivery, findPending, insertDelivery, putFirst} from '../../sql/deliveries.ts'
 import {wakeEndpoint} from '../../sql/endpoints.ts'
 import {insertTest} from '../../sql/notices.ts'
 import {Refusal} from '../errors.ts'
@@ -10,19 +10,23 @@ type Of = {org: string; endpoint: string}
 
 const kind = 'webhook.test'
 
-/** Sends a notice of nothing, by the same way as every other. While one is on its way there is no second. */
+/** Sends a test now, before everything else that waits for the endpoint. A test that is still pending is sent again instead of a second one. */
 export const sendTest = (db: Pool, {org, endpoint}: Of): Promise<Delivery> =>
   db.transaction(async tx => {
     assertOn(await lockOwn(tx, {org, id: endpoint}))
     await wakeEndpoint(tx, endpoint)
-    const pending = await findPending(tx, {org, endpoint, kind})
-    if (pending) return pending
-    const body = {type: kind, timestamp: new Date().toISOString(), data: {org, endpoint}}
-    const notice = await insertTest(tx, {id: newId('ntc'), org, kind, body: JSON.stringify(body)})
-    const id = newId('dlv')
-    await insertDelivery(tx, {id, org, notice, endpoint})
+    const id = (await findPending(tx, {org, endpoint, kind}))?.id ?? (await insertNew(tx, {org, endpoint}))
+    await putFirst(tx, {endpoint, id})
     return (await findDelivery(tx, {org, endpoint, id}))!
   })
+
+const insertNew = async (tx: Tx, {org, endpoint}: Of): Promise<string> => {
+  const body = {type: kind, timestamp: new Date().toISOString(), data: {org, endpoint}}
+  const notice = await insertTest(tx, {id: newId('ntc'), org, kind, body: JSON.stringify(body)})
+  const id = newId('dlv')
+  await insertDelivery(tx, {id, org, notice, endpoint})
+  return id
+}
 
 /** Once more from the first attempt on, under the id it had (`webhook-id`): whoever has it knows it again. */
 export const redeliver = (db: Pool, {org, endpoint, id}: Of & {id: string}): Promise<Delivery> =>

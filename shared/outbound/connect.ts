@@ -13,6 +13,8 @@ export type Guard = {privateHosts: string[]; resolve?: Resolve; ca?: string | un
 
 /** The name, the connection and TLS together. */
 const connectSeconds = 10
+/** A name alone, while a person waits. */
+const resolveSeconds = 3
 /** Before the next of several addresses is tried beside it. */
 const perAddressMs = 2_000
 
@@ -38,6 +40,21 @@ export const connectSecure = async (guard: Guard, {host, port, signal}: Place): 
     return await secure(guard, await connectGuarded(guard, {host, port, signal: clock.signal}), {host, port, signal: clock.signal})
   } catch (error) {
     throw told(error, {host, signal})
+  } finally {
+    clock.stop()
+  }
+}
+
+/**
+ * Refuses a place whose name resolves to an address that is not public. A name that does not resolve now is accepted: every connection
+ * checks its address again.
+ */
+export const assertPublicPlace = async (guard: Guard, {host, port}: Omit<Place, 'signal'>): Promise<void> => {
+  const clock = startClock(resolveSeconds, undefined)
+  try {
+    await resolveChecked(guard, {host, port, signal: clock.signal})
+  } catch (error) {
+    if (error instanceof OutboundFailure && error.code === 'ADDRESS_REFUSED') throw error
   } finally {
     clock.stop()
   }

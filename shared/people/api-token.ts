@@ -8,9 +8,11 @@ const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 
-/** A new secret, shown once; `hash` is what is kept, `prefix` is how people tell their tokens apart. `start` tells kinds of secrets apart. */
-export const mintSecret = (start = PREFIX) => {
-  const body = base62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH)
+/**
+ * A new secret, shown once; `hash` is what is kept, `prefix` is how people tell their tokens apart. `start` tells kinds of secrets apart. `bits`: 32 bytes
+ * that nobody can guess. */
+export const mintSecret = (start = PREFIX, bits = randomBytes(32)) => {
+  const body = base62(BigInt(`0x${bits.toString('hex')}`), SECRET_LENGTH)
   const secret = start + body + checksumOf(body)
   return {secret, hash: hashSecret(secret), prefix: secret.slice(0, start.length + 4)}
 }

@@ -2,20 +2,23 @@ import {insertConnector, reconnect} from '../../sql/connectors.ts'
 import type {Tx} from '../../sql/database.ts'
 import {keepGrant} from '../../sql/grants.ts'
 import {findMember} from '../../sql/members.ts'
-import {isOpenOrg} from '../../sql/orgs.ts'
+import {lockOrg} from '../../sql/orgs.ts'
 import type {SignInRow} from '../../sql/sign-ins.ts'
 import type {Config} from '../config.ts'
+import {added, connected} from '../connectors/change.ts'
 import {sealAccess, sealRefresh} from '../crm/sealed.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import {recordChanges} from '../registry/change.ts'
 import {type Consent, connectionScopes, type Identity} from './identity-provider.ts'
 import {isAtLeast} from './roles.ts'
 
 type Consented = {visit: SignInRow; consent: Consent; identity: Identity}
 
 /**
- * The connection a consent stands for: the one this CRM user already gave the org, or a new one. Its CRM org may be
- * another than the org's own. The consent may have taken minutes, so the asker's rights are looked at again.
+ * The connection a consent stands for: the one this CRM user already gave the org, or a new one. Its CRM org may be another than the
+ * org's own. The consent may have taken minutes, so the rights of the person are checked again. Consents to one org wait for each other:
+ * parallel first consents of one CRM user make one connection.
  */
 export const keepConnection = async (
   tx: Tx,
@@ -40,7 +43,11 @@ export const keepConnection = async (
     scopes,
   }
   const name = visit.connectionName ?? crmOrg.name
-  const {id} = (await reconnect(tx, details)) ?? (await insertConnector(tx, {...details, id: newId('con'), name, person: asker.person}))
+  const known = await reconnect(tx, details)
+  const {id} = known ?? (await insertConnector(tx, {...details, id: newId('con'), name, person: asker.person}))
+  const target = known?.name ?? name
+  const change = known ? connected(target) : added(target)
+  await recordChanges(tx, {...asker, via: 'session'}, [{...change, connectorId: id}])
   await keepGrant(tx, {
     connector: id,
     refreshSealed: sealRefresh(config.SECRETS_KEYS, id, consent.refreshToken),
@@ -51,8 +58,9 @@ export const keepConnection = async (
 }
 
 const assertMayConnect = async (tx: Tx, {org, person}: {org: string; person: string}) => {
+  const place = await lockOrg(tx, org)
   const member = await findMember(tx, {org, person})
   if (!member || !isAtLeast(member.role, 'admin'))
     throw new Refusal('ROLE_REQUIRED', 'Connecting needs the admin role, which you no longer have')
-  if (!(await isOpenOrg(tx, org))) throw new Refusal('ORG_CLOSED', 'This org was closed meanwhile')
+  if (!place || place.closed) throw new Refusal('ORG_CLOSED', 'This org was closed meanwhile')
 }

@@ -5,6 +5,7 @@ import {listLastOwned, listOrgsOf, promoteHeir} from '../../sql/last-owners.ts'
 import {lockClosing, setErasing} from '../../sql/org-closing.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {deletePerson, lockPerson} from '../../sql/people.ts'
+import {forgetDevices} from '../../sql/sessions.ts'
 import {takeStaffAddress} from '../../sql/staff-addresses.ts'
 import {Refusal} from '../errors.ts'
 import {eraseOrg} from '../jobs.ts'
@@ -39,8 +40,10 @@ export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boole
     await deleteInvitationsTo(tx, address)
     await takeStaffAddress(tx, address)
     await forgetPayer(tx, address)
-    await deletePerson(tx, id)
+    await forgetDevices(tx, id)
+    // Before the memberships go: the record names their roles.
     await recordStaffAction(tx, null, {kind: 'person.delete', person: id, reason, detail: {heirs}})
+    await deletePerson(tx, id)
     return heirs
   })
 

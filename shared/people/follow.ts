@@ -1,35 +1,61 @@
 import type {Pool, Tx} from '../../sql/database.ts'
-import {findFollowed, findMember} from '../../sql/members.ts'
+import {findFollowed, findMember, markUninvited} from '../../sql/members.ts'
+import {revokeGrantsOf} from '../../sql/oauth-grants.ts'
 import {lockOrg} from '../../sql/orgs.ts'
+import {deleteSessionsIn} from '../../sql/sessions.ts'
+import {revokeTokensOf} from '../../sql/tokens.ts'
 import type {Crm} from '../crm/crm.ts'
 import type {Log} from '../log.ts'
 import {giveRole} from './membership.ts'
 import type {Role} from './roles.ts'
 
 type Tools = {db: Pool; crm: Crm; log: Log}
-type Followed = {org: string; person: string; signal: AbortSignal}
+type FollowInput = {org: string; person: string; signal: AbortSignal}
 
 const askForMs = 5000
 
 /**
- * Takes over the role a member has in the CRM today, where the org follows its roles and is connected to it. A CRM that
- * does not say leaves the role as it is: nobody is kept out because the CRM is slow.
+ * Reads the member's user in the CRM, where the org follows the CRM's roles and is connected to its own CRM org. Takes over the role; if
+ * the user is not active, ends the member's access to the org. If the CRM does not answer, nothing changes.
  */
-export const followCrmRole = async ({db, crm, log}: Tools, {org, person, signal}: Followed): Promise<void> => {
+export const followCrmUser = async ({db, crm, log}: Tools, {org, person, signal}: FollowInput): Promise<{isActive: boolean}> => {
   const followed = await findFollowed(db, {org, person})
-  if (!followed) return
+  if (!followed) return {isActive: true}
+  const found = await findUser({crm, log}, followed, signal)
+  if (found === 'unknown') return {isActive: true}
+  // A guest was never a user of this CRM.
+  if (found === null && followed.invited) return {isActive: true}
+  if (!found?.isActive) await db.transaction(tx => endAccess(tx, {org, person}))
+  else await db.transaction(tx => takeOver(tx, {org, person, role: found.isAdministrator ? 'admin' : 'operator'}))
+  return {isActive: found?.isActive ?? false}
+}
+
+const findUser = async (
+  {crm, log}: Pick<Tools, 'crm' | 'log'>,
+  {connector, zuid}: {connector: string; zuid: string},
+  signal: AbortSignal,
+) => {
   try {
-    const connection = await crm.open(followed.connector)
-    const user = await connection.findUser(followed.zuid, {signal: AbortSignal.any([signal, AbortSignal.timeout(askForMs)])})
-    if (user) await db.transaction(tx => takeOver(tx, {org, person, role: user.isAdministrator ? 'admin' : 'operator'}))
+    const connection = await crm.open(connector)
+    return await connection.findUser(zuid, {signal: AbortSignal.any([signal, AbortSignal.timeout(askForMs)])})
   } catch (error) {
-    log.info({err: error, org}, 'the CRM did not say what a member is there')
+    log.info({err: error, connector}, 'the CRM did not say what a member is there')
+    return 'unknown'
   }
 }
 
-/** The CRM took its time: whoever left or became an owner meanwhile is left alone. */
+/** The CRM took its time: the membership may have changed meanwhile. Owners and roles set in Lading stay. */
 const takeOver = async (tx: Tx, {org, person, role}: {org: string; person: string; role: Role}) => {
   const place = await lockOrg(tx, org)
   const member = await findMember(tx, {org, person})
-  if (place?.followsCrmRoles && member && member.role !== 'owner') await giveRole(tx, {org, person, role})
+  if (place?.followsCrmRoles && member && member.role !== 'owner' && !member.isManual) await giveRole(tx, {org, person, role})
+}
+
+/** The membership stays, so that a person who is activated again signs in with the role they had. */
+const endAccess = async (tx: Tx, member: {org: string; person: string}) => {
+  await lockOrg(tx, member.org)
+  await markUninvited(tx, member)
+  await deleteSessionsIn(tx, member)
+  await revokeTokensOf(tx, member)
+  await revokeGrantsOf(tx, member)
 }

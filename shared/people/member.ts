@@ -1,23 +1,43 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteMember, findMember, hasOwner, type MemberRow, readMember, setRole} from '../../sql/members.ts'
 import {lockOrg} from '../../sql/orgs.ts'
+import {countActiveTokens} from '../../sql/tokens.ts'
 import {Refusal} from '../errors.ts'
 import {type Author, recordChanges} from '../registry/change.ts'
 import {isAtLeast, lowerOf, type Role} from './roles.ts'
+import {endTokensOf} from './token.ts'
 
 /** Who changes a membership, and the rank they ask with. A staff member's view of the org needs no membership. */
 export type Actor = Author & {person: string; role: Role; staffView?: object | null}
 
-/** Nobody grants a role above their own, or takes one from a member above them. */
-export const changeRole = (db: Pool, actor: Actor, {id, role}: {id: string; role: Role}): Promise<MemberRow> =>
+type RoleInput = {id: string; role: Role; roleSource: MemberRow['roleSource']; revokeTokens: boolean}
+
+/**
+ * Nobody grants a role above their own, or takes one from a member above them. A demoted member's API tokens keep the admin role until they
+ * are revoked: `activeTokens` says how many work.
+ */
+export const changeRole = (
+  db: Pool,
+  actor: Actor,
+  {id, role, roleSource, revokeTokens}: RoleInput,
+): Promise<{member: MemberRow; activeTokens: number}> =>
   db.transaction(async tx => {
     const {member, rank} = await holdMember(tx, actor, id)
     if (!isAtLeast(rank, role)) throw new Refusal('ROLE_REQUIRED', `Only an owner who signed in makes an ${role} of somebody`)
-    if (member.role === role) return member
-    await setRole(tx, {id, role})
-    await settle(tx, actor, member, role)
-    return {...member, role}
+    await setRole(tx, {id, role, isManual: roleSource === 'manual'})
+    if (member.role !== role) await settle(tx, actor, member, role)
+    const creator = {org: actor.org, person: member.personId}
+    if (revokeTokens) await revokeTokensFor(tx, actor, creator)
+    return {member: {...member, role, roleSource}, activeTokens: await countActiveTokens(tx, creator)}
   })
+
+/** For those who may revoke one token by its own route. */
+const revokeTokensFor = async (tx: Tx, actor: Actor, {person}: {org: string; person: string}) => {
+  const {via, staffView} = actor
+  if (via !== 'session') throw new Refusal('SESSION_REQUIRED', 'An API token cannot revoke API tokens. Sign in')
+  if (staffView) throw new Refusal('STAFF_VIEW', 'A staff view cannot revoke API tokens. Ask an admin of the org')
+  await endTokensOf(tx, actor, person)
+}
 
 /** Their sessions and API tokens end with the membership. */
 export const removeMember = (db: Pool, actor: Actor, id: string): Promise<MemberRow> =>

@@ -1,20 +1,24 @@
 import {createHash, randomBytes} from 'node:crypto'
 import type {Pool} from '../../sql/database.ts'
 import {signInRequest} from '../../sql/oauth-requests.ts'
+import type {Device} from '../../sql/sessions.ts'
 import {insertSignIn, type SignInRow, takeSignIn} from '../../sql/sign-ins.ts'
 import type {Config} from '../config.ts'
+import type {Crm} from '../crm/crm.ts'
 import {findAccounts, findHosts} from '../crm/hosts.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import type {Log} from '../log.ts'
 import {open, seal} from '../secrets.ts'
 import {keepConnection} from './connection.ts'
+import {followCrmUser} from './follow.ts'
 import {authoriseUrl, exchangeCode, readIdentity} from './identity-provider.ts'
 import {admitPerson, type SignedIn} from './membership.ts'
 import {findReturnOrigin} from './origins.ts'
 import {openSession} from './session.ts'
 import {readSignedId, signId} from './signed.ts'
 
-type Tools = {db: Pool; config: Config}
+type Tools = {db: Pool; config: Config; crm: Crm; log: Log}
 
 /** `browser` is the secret the browser already carries, if any: two windows may sign in at once. */
 type Begin = {dc: string; returnTo: string | undefined; browser: string | null} & (
@@ -27,7 +31,7 @@ type Begin = {dc: string; returnTo: string | undefined; browser: string | null} 
 export const visitMinutes = 10
 
 /** Where to send the browser, and the secret it must bring back. */
-export const beginSignIn = async ({db, config}: Tools, begin: Begin): Promise<{url: string; browser: string}> => {
+export const beginSignIn = async ({db, config}: Pick<Tools, 'db' | 'config'>, begin: Begin): Promise<{url: string; browser: string}> => {
   const hosts = findHosts(config, begin.dc)
   if (!hosts)
     throw new Refusal('INVALID', `There is no data centre ${begin.dc}`, {issues: [{path: ['dc'], message: 'No such data centre'}]})
@@ -52,6 +56,8 @@ type Returned = {
   error?: string | undefined
   accountsServer?: string | undefined
   browser: string | null
+  device: Device
+  signal: AbortSignal
 }
 
 /** What the page that began the visit is told at its origin, or the request of an MCP client the person is to decide on now. */
@@ -60,8 +66,9 @@ export type Outcome =
   | {request: {id: string; expiresAt: string}}
 
 /** What came of the visit. Refuses a visit that is used up, late, another browser's or not allowed. */
-export const completeSignIn = async ({db, config}: Tools, returned: Returned): Promise<Outcome> => {
-  const visit = await takeVisit({db, config}, returned)
+export const completeSignIn = async (tools: Tools, returned: Returned): Promise<Outcome> => {
+  const {db, config} = tools
+  const visit = await takeVisit(tools, returned)
   const hosts = returned.accountsServer === undefined ? findHosts(config, visit.dc) : findAccounts(config, returned.accountsServer)
   if (!hosts)
     throw new Refusal('SIGN_IN_REFUSED', 'This did not come from a sign-in host of the CRM. Start again from the page you came from')
@@ -72,9 +79,17 @@ export const completeSignIn = async ({db, config}: Tools, returned: Returned): P
     const connectorId = await db.transaction(tx => keepConnection(tx, config, {visit, consent, identity}))
     return {origin: visit.returnOrigin, message: {type: 'lading:connected', connectorId}}
   }
-  const signedIn = await db.transaction(tx => admitPerson(tx, config, identity))
+  const signedIn = await dropInactive(tools, await db.transaction(tx => admitPerson(tx, config, identity)), returned.signal)
   if (visit.purpose === 'grant') return {request: await resume(db, visit, signedIn)}
-  return {origin: visit.returnOrigin, message: {type: 'lading:session', token: await openSession(db, config, signedIn)}}
+  const token = await openSession(db, config, {...signedIn, device: returned.device})
+  return {origin: visit.returnOrigin, message: {type: 'lading:session', token}}
+}
+
+/** The CRM let a person in who came from its own org. A person let in by an invitation may be deactivated there: they get no org. */
+const dropInactive = async (tools: Tools, signedIn: SignedIn, signal: AbortSignal): Promise<SignedIn> => {
+  const {person, org, isGuest} = signedIn
+  if (!isGuest || org === null || (await followCrmUser(tools, {org, person, signal})).isActive) return signedIn
+  return {person, org: null, role: null, isGuest}
 }
 
 const resume = async (db: Pool, {oauthRequest}: SignInRow, {person, org}: SignedIn) => {
@@ -83,7 +98,7 @@ const resume = async (db: Pool, {oauthRequest}: SignInRow, {person, org}: Signed
   throw new Refusal('SIGN_IN_EXPIRED', 'This request took too long. Start again from the program you came from')
 }
 
-const takeVisit = async ({db, config}: Tools, {state, browser}: Returned): Promise<SignInRow> => {
+const takeVisit = async ({db, config}: Pick<Tools, 'db' | 'config'>, {state, browser}: Returned): Promise<SignInRow> => {
   const id = state === undefined ? null : await readSignedId(config.SESSION_KEYS, 'sign-in', state)
   const visit = id && browser ? await takeSignIn(db, {id, browserHash: hashOf(browser)}) : null
   if (visit) return visit

@@ -27,6 +27,7 @@ type StaffActionKind =
   | 'org.unsuspend'
   | 'plan.payment'
   | 'pack.payment'
+  | 'event.retry'
 
 type StaffAction = {
   kind: StaffActionKind

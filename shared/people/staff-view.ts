@@ -26,6 +26,6 @@ export const openStaffView = (
       throw new Refusal('ORG_CLOSED', 'This org is closed: open it before you look into it')
     const row = {id: newId('ses'), person: by.id, org, role: 'admin', hours: lifeHours, staffView: write ? 'write' : 'read'} as const
     const session = await insertSession(tx, row)
-    await recordStaffAction(tx, by, {kind: 'view', org, reason, detail: {write, session: session.id}})
+    await recordStaffAction(tx, by, {kind: 'view', org, reason, detail: {write, role: row.role, session: session.id}})
     return {token: await signId(config.SESSION_KEYS, 'session', session), expiresAt: session.expiresAt}
   })

@@ -51,7 +51,7 @@ export const applyBundle = async (
   author: Author,
   asked: Asked,
   {registry, libraries = [], templates = []}: Bundle,
-): Promise<{warnings: string[]; told: Told}> => {
+): Promise<{warnings: string[]; skippedLibraries: string[]; told: Told}> => {
   const prepared = await prepareLibraries(db, author, libraries)
   const checked = await prepareTemplates(db, author.org, {templates, libraries: prepared.loaded})
   const first = await editRegistry(db, author, asked, async (before, tx) => {
@@ -64,7 +64,7 @@ export const applyBundle = async (
   const made = [...(first.made === null ? [] : [first.made]), ...(await publishPrepared(db, author, prepared))]
   await applyTemplates(db, author as Publisher, templates)
   const told = tellVersions(asked.condition, {made, now: await findRegistryVersion(db, author.org)})
-  return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], told}
+  return {warnings: [...first.warnings, ...prepared.warnings, ...checked.warnings], skippedLibraries: prepared.skipped, told}
 }
 
 /** That it was a bundle that made the changes beside this one. */

@@ -9,6 +9,7 @@ export const PAGES = [
   'connections',
   'libraries',
   'templates',
+  'imports',
   'tokens',
   'plan',
   'usage',

@@ -1,10 +1,11 @@
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listNewestFields} from '../../sql/discovered.ts'
-import {findRegistryVersion, readAtOnce} from '../../sql/registry.ts'
+import {findRegistryVersion, findRevision, readAtOnce} from '../../sql/registry.ts'
 import {listLibraries} from '../libraries/list.ts'
 import {annotationsOf} from './diff.ts'
 import type {Registry} from './document.ts'
 import {loadRegistry} from './store.ts'
+import {tagOfRevision} from './version.ts'
 
 /** Of one moment: the version is that of everything beside it. */
 export const readRegistry = (db: Pool, org: string): Promise<Numbered> => readAtOnce(db, tx => loadNumbered(tx, org))
@@ -13,6 +14,7 @@ export const readRegistry = (db: Pool, org: string): Promise<Numbered> => readAt
 export const resolve = (db: Pool, org: string) =>
   readAtOnce(db, async tx => {
     const registry = await loadNumbered(tx, org)
+    const tag = tagOfRevision(await findRevision(tx, org))
     const fields: Record<string, Record<string, object[]>> = {}
     for (const {connectorId, module} of await listNewestFields(tx, org)) {
       const curated = registry.modules.find(one => one.connectorId === connectorId && one.apiName === module.apiName)
@@ -21,7 +23,7 @@ export const resolve = (db: Pool, org: string) =>
       fields[connectorId] ??= {}
       fields[connectorId][module.apiName] = described
     }
-    return {registryVersion: registry.version, registry, fields, libraries: await listLibraries(tx, org)}
+    return {tag, resolved: {registryVersion: registry.version, registry, fields, libraries: await listLibraries(tx, org)}}
   })
 
 type Numbered = Registry & {version: number}

@@ -13,8 +13,10 @@ const DateFormat = z
   .max(20)
   .refine(format => {
     const parts = format.split(/[./\- ]/)
-    return parts.length === 3 && [/^d{1,2}$/, /^M{1,2}$/, /^(yy|yyyy)$/].every(part => parts.some(given => part.test(given)))
-  }, 'Day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between')
+    return (
+      parts.length === 3 && [/^(d{1,2}|D{1,2})$/, /^M{1,2}$/, /^(yy|yyyy|YY|YYYY)$/].every(part => parts.some(given => part.test(given)))
+    )
+  }, 'Day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between. D and Y may be capitals')
 
 const Timezone = z.string().max(100).refine(isZone, 'Name a time zone, such as Europe/Berlin')
 
@@ -26,7 +28,7 @@ const ExpressionContext = z
 /** The settings of an org that its registry carries. */
 export const Settings = z.strictObject({
   dateFormat: DateFormat.describe(
-    'How dates are shown: day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between',
+    'How dates are shown: day (d, dd), month (M, MM) and year (yy, yyyy) once each, with . / - or a space between. `DD.MM.YYYY` is the same as `dd.MM.yyyy`',
   ),
   timezone: Timezone.describe('A time zone of the IANA’s list, such as `Europe/Berlin`'),
   expressionContext: ExpressionContext.describe(

@@ -18,14 +18,18 @@ export const readIfMatch = (header: string | undefined): Condition => {
   return Number(version)
 }
 
-/** `If-None-Match` of a read, which may be a list and compares weakly: whether the asker has this version. */
-export const hasVersion = (header: string | undefined, version: number): boolean => {
+/** `If-None-Match` of a read, which may be a list and compares weakly: whether the asker has the content of this tag. */
+export const hasTag = (header: string | undefined, tag: string): boolean => {
   if (header === undefined) return false
   if (header.trim() === '*') return true
-  return header.split(',').some(tag => tag.trim().replace(/^W\//, '') === tagOf(version))
+  return header.split(',').some(sent => sent.trim().replace(/^W\//, '') === tag)
 }
 
 export const tagOf = (version: number) => `"${version}"`
+
+/** The tag of `config/resolved`, whose libraries carry their management, which has no version. */
+export const tagOfRevision = ({version, moves}: {version: number; moves: number}) =>
+  moves === 0 ? tagOf(version) : `"${version}.${moves}"`
 
 /** Holds the org's version to the end of the transaction, so that writers take turns, and refuses one made against another version. */
 export const holdVersion = async (tx: Tx, org: string, condition: Condition = null): Promise<number> => {

@@ -1,6 +1,8 @@
 import type {Pool} from '../../sql/database.ts'
+import {shortenLease} from '../../sql/outside-runs.ts'
 import {writeStop} from '../../sql/run-heads.ts'
 import type {Run} from '../../sql/runs.ts'
+import {leaseSeconds} from './lease-seconds.ts'
 import {endOutside, lockStanding} from './outside.ts'
 import {cancelled} from './stop.ts'
 
@@ -13,6 +15,8 @@ export const cancelRun = async (db: Pool, {no, org, id, engine, dryRun}: Pick<Ru
   if (engine !== 'outside') return
   await db.transaction(async tx => {
     const run = await lockStanding(tx, org, id)
-    if (run.state === 'writing' && !run.leaseLive) await endOutside(tx, run, {outcome: null})
+    if (run.state !== 'writing') return
+    if (!run.leaseLive) await endOutside(tx, run, {outcome: null, pending: 'refuse'})
+    else await shortenLease(tx, {no: run.no, leaseSeconds})
   })
 }

@@ -8,7 +8,8 @@ import {itemsOf, readLines} from './segment.ts'
 const rowsPerLook = 1_000
 const segmentsPerLook = 100
 
-type Of = {run: number; source: SnapshotSource; flows: Snapshot['flows']}
+/** `from`, `to`: of these rows at least; left out, of all. */
+type Of = {run: number; source: SnapshotSource; flows: Snapshot['flows']; from?: number; to?: number}
 
 /** The run's records went to storage while they were read here: whoever reads begins again, there. It happens once in a run's life. */
 export class RecordsMoved extends Error {
@@ -26,10 +27,13 @@ export async function* readOutcomes(place: {db: Db; hot: Hot; storage: Storage},
 }
 
 /** The same from the log itself. Throws `RecordsMoved` when that is not here any more. */
-export async function* computeOutcomes(hot: Hot, {run, source, flows, seq}: Of & {seq: number}): AsyncGenerator<FinalEntry[]> {
+export async function* computeOutcomes(
+  hot: Hot,
+  {run, source, flows, seq, from: first = 1, to: last = source.rows}: Of & {seq: number},
+): AsyncGenerator<FinalEntry[]> {
   const mine = flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no)
   const looks = function* () {
-    for (let from = 1; from <= source.rows; from += rowsPerLook)
+    for (let from = first; from <= Math.min(last, source.rows); from += rowsPerLook)
       yield () => listFinals(hot, {run, flows: mine, from, to: from + rowsPerLook - 1, seq})
   }
   for await (const finals of oneAhead(looks())) {
@@ -51,10 +55,13 @@ async function* oneAhead<T>(steps: Iterable<() => Promise<T>>): AsyncGenerator<T
   if (next) yield await next
 }
 
-async function* readMoved({db, storage}: {db: Db; storage: Storage}, {run, source}: Of): AsyncGenerator<FinalEntry[]> {
-  for (let from = 1, segments: readonly Segment[] = []; ; from = segments.at(-1)!.last + 1) {
+async function* readMoved(
+  {db, storage}: {db: Db; storage: Storage},
+  {run, source, from: first = 1, to: last = source.rows}: Of,
+): AsyncGenerator<FinalEntry[]> {
+  for (let from = first, segments: readonly Segment[] = []; ; from = segments.at(-1)!.last + 1) {
     segments = await listSegments(db, {run, list: source.no, from, limit: segmentsPerLook})
     for await (const lines of oneAhead(segments.map(segment => () => readLines(storage, segment)))) yield itemsOf<FinalEntry>(lines)
-    if (segments.length < segmentsPerLook) return
+    if (segments.length < segmentsPerLook || segments.at(-1)!.last >= last) return
   }
 }

@@ -1,4 +1,4 @@
-import type {Tx} from '../../sql/database.ts'
+import type {Pool, Tx} from '../../sql/database.ts'
 import {setImportState} from '../../sql/imports.ts'
 import {listOutsideSends} from '../../sql/outside-ledger.ts'
 import {
@@ -12,17 +12,22 @@ import {
   renewOutsideLease,
   type StandingRun,
 } from '../../sql/outside-runs.ts'
+import {writeStop} from '../../sql/run-heads.ts'
 import {findRun, type Run} from '../../sql/runs.ts'
+import {listOpenWrites} from '../../sql/writes.ts'
 import {settleRows} from '../entitlements/rows.ts'
 import {Refusal} from '../errors.ts'
 import {announceEnd} from '../notices/run-ended.ts'
+import {refusePending} from '../writes/pending.ts'
 import {settleDead} from '../writes/settle.ts'
+import {leaseSeconds} from './lease-seconds.ts'
+import {enterChain} from './outside-chain.ts'
+import {carriesOn} from './stop.ts'
 
 /**
- * Runs whose rows an engine outside this service reads and plans: the widget's own, a script's. They are carried by its calls, and
- * hold their import by a lease every one of these renews.
+ * External runs: an engine outside this service, such as a script, reads and plans their rows. Every call of the engine renews the lease
+ * by which the run holds its import.
  */
-export const leaseSeconds = 120
 
 export type Asker = {org: string; person: string; admin: boolean}
 
@@ -51,8 +56,9 @@ export const openRun = async (tx: Tx, run: StandingRun, {connector}: Pick<Named,
 }
 
 /** Why no row may be written under the run by an engine outside; null where it may. */
-export const shutBy = (run: StandingRun): Refusal | null =>
-  endedBy(run) ?? (run.stop && new Refusal('RUN_STOPPED', run.stop.message, {stop: run.stop, written: false}))
+export const shutBy = (run: StandingRun): Refusal | null => endedBy(run) ?? stoppedBy(run)
+
+const stoppedBy = ({stop}: StandingRun) => stop && new Refusal('RUN_STOPPED', stop.message, {stop, written: false})
 
 /**
  * The import is locked before its run, so that two who want both never wait for each other. The service's own engine has it the other way
@@ -76,11 +82,14 @@ export const isWriting = (run: Pick<Run, 'state' | 'engine' | 'importNo' | 'leas
 
 const hasLapsed = ({importNo, leaseLive}: Pick<Run, 'importNo' | 'leaseLive'>) => importNo !== null && !leaseLive
 
+/** Why a write that was accepted while the run was open may not be sent any more. A closing run waits for its accepted writes. */
+export const shutAcceptedBy = (run: StandingRun): Refusal | null =>
+  run.engine === 'outside' && run.state === 'closing' && !run.stop ? null : shutBy(run)
+
 const endedBy = (run: StandingRun): Refusal | null => {
   if (run.engine === 'worker')
     return new Refusal('RUN_USED', "This run's rows are written by the service's own engine: authorise another for yours", {written: false})
-  if (run.state === 'ended' || run.state === 'closing')
-    return new Refusal('RUN_ENDED', 'This run has ended and writes no more rows: authorise another', {written: false})
+  if (run.state === 'ended' || run.state === 'closing') return hasEnded()
   if (run.expiredAt !== null) return new Refusal('FILE_GONE', 'This run has expired with its import: make a new one', {written: false})
   if (isWriting(run)) return null
   return new Refusal(
@@ -107,6 +116,7 @@ const begin = async (tx: Tx, run: StandingRun) => {
     await freeImport(tx, {org: run.org, importNo: run.importNo})
     await setImportState(tx, {no: run.importNo, state: 'running'})
   }
+  await enterChain(tx, run)
   await beginOutsideRun(tx, run.no)
   Object.assign(run, {state: 'writing', engine: 'outside'})
   await setLease(tx, run, {taken: true})
@@ -125,7 +135,8 @@ export const freeImport = async (tx: Tx, {org, importNo}: {org: string; importNo
   if (!holder) return
   // Only a run of an outside engine is locked after its import: the service's own engine locks its run first.
   const run = holder.engine === 'outside' && !holder.leaseLive ? await lockStanding(tx, org, holder.id) : null
-  const isFree = run && (run.state === 'ended' || (!run.leaseLive && (await endOutside(tx, run, {outcome: null})) === 'ended'))
+  const isFree =
+    run && (run.state === 'ended' || (!run.leaseLive && (await endOutside(tx, run, {outcome: null, pending: 'refuse'})) === 'ended'))
   if (!isFree) throw new Refusal('IMPORT_RUNNING', 'A run of this import is under way: wait for it or cancel it')
 }
 
@@ -139,14 +150,22 @@ export const takeLease = async (tx: Tx, asker: Asker, runId: string): Promise<{l
   return {leaseUntil: run.leaseUntil!, leaseSeconds}
 }
 
+const hasEnded = () => new Refusal('RUN_ENDED', 'This run has ended and writes no more rows: authorise another', {written: false})
+
+type EndOptions = {
+  outcome: string | null
+  /** Whether accepted writes are still sent, or refused at once. */
+  pending: 'send' | 'refuse'
+}
+
 /**
- * Ends the run and gives its import back. Batches still in flight are waited for (`closing`): the last one's settlement, or the
- * sweep, ends it then.
+ * Ends the run and gives its import back. While batches are in flight or accepted writes are pending, the run is `closing`: the last
+ * settlement, the last write or the sweep ends it then.
  */
-export const endOutside = async (tx: Tx, run: StandingRun, {outcome}: {outcome: string | null}): Promise<'ended' | 'closing'> => {
+export const endOutside = async (tx: Tx, run: StandingRun, {outcome, pending}: EndOptions): Promise<'ended' | 'closing'> => {
   for (const send of await listOutsideSends(tx, run.no)) if (send.dead) await settleDead(tx, run, send)
-  const open = await listOutsideSends(tx, run.no)
-  if (open.length > 0) {
+  if (pending === 'refuse') await refusePending(tx, run, stoppedBy(run) ?? hasEnded())
+  if ((await listOutsideSends(tx, run.no)).length > 0 || (await listOpenWrites(tx, run.no)).length > 0) {
     await closeOutsideRun(tx, {no: run.no, outcome})
     return 'closing'
   }
@@ -156,3 +175,14 @@ export const endOutside = async (tx: Tx, run: StandingRun, {outcome}: {outcome: 
   await settleRows(tx, run.id)
   return 'ended'
 }
+
+/** Ends a run whose connection was disconnected. What is in flight is settled; what was accepted is refused and logged. */
+export const endDisconnected = async (db: Pool, {org, id}: {org: string; id: string}): Promise<void> =>
+  db.transaction(async tx => {
+    const run = await lockStanding(tx, org, id)
+    if (run.engine !== 'outside' || run.state !== 'writing') return
+    const message = `This connection was disconnected: connect it again. ${carriesOn(run)}`
+    const stop = run.stop ?? {stopped: 'GRANT_ENDED', message}
+    await writeStop(tx, {run: run.no, stop})
+    await endOutside(tx, {...run, stop}, {outcome: null, pending: 'refuse'})
+  })

@@ -31,5 +31,5 @@ export const tellProgress = async (tx: Tx, asker: Asker, {runId, rowsWritten = 0
   const counted = await raiseCounted(tx, {no: run.no, rowsWritten})
   const isMeteredByUs = run.nextBatch > 1
   if (!isMeteredByUs && rowsWritten > run.rowsLimit) await writeStop(tx, {run: run.no, stop: limitStop({...run, counted})})
-  if (done) await endOutside(tx, run, {outcome: outcome ?? null})
+  if (done) await endOutside(tx, run, {outcome: outcome ?? null, pending: 'send'})
 }

@@ -4,7 +4,7 @@ import {Refusal} from '../errors.ts'
 import type {Snapshot, SnapshotSource} from '../flows/snapshot.ts'
 import {writeFailed} from '../imports/failed-csv.ts'
 import {writePlan} from '../imports/plan-csv.ts'
-import {writeResults} from '../imports/results-csv.ts'
+import {type ResultsPart, writeResults} from '../imports/results-csv.ts'
 import type {Outcome, OutcomeEntry, RowOutcome} from '../imports/row-result.ts'
 import {openShelf, type Taken} from '../imports/shelf.ts'
 import {type FilePlace, openFile} from '../imports/stored-file.ts'
@@ -18,7 +18,9 @@ import {readPlannedValues} from './planned-values.ts'
 export type RunFile = 'results' | 'failed' | 'plan'
 
 type Place = FilePlace & {db: Db; hot: Hot}
-type Made = {run: number; snapshot: Snapshot; source: SnapshotSource}
+type Made = {run: number; snapshot: Snapshot; source: SnapshotSource; part?: ResultsPart | undefined; onNext?: (row: number) => void}
+/** `part`: of results alone. */
+type RunFileOptions = {source?: string | undefined; part?: ResultsPart | undefined}
 
 /** One for the process, whoever asks. */
 const shelf = openShelf()
@@ -27,14 +29,19 @@ const shelf = openShelf()
  * A file made from a run, whole before its first byte is sent, so that whatever is wrong is answered as a refusal. An ended run's says the
  * same whenever it is made, so it is kept for a while.
  */
-export const makeRunFile = async (place: Place, found: FoundRun, kind: RunFile, sourceId: string | undefined): Promise<Taken> => {
+export const makeRunFile = async (
+  place: Place,
+  found: FoundRun,
+  kind: RunFile,
+  {source: sourceId, part}: RunFileOptions = {},
+): Promise<Taken> => {
   const {run} = found
   assertKept(run)
   const snapshot = snapshotOf(found, kind)
   const source = chooseSource(snapshot, sourceId)
-  const made = {run: run.no, snapshot, source}
-  const key = run.state === 'ended' ? `${kind} ${run.id} ${source.no}` : null
-  const make = () => whileKept(place, run.no, WRITERS[kind](place, made))
+  const key = run.state === 'ended' ? `${kind} ${run.id} ${source.no} ${JSON.stringify(part ?? {})}` : null
+  const make = (onNext: (row: number) => void) =>
+    whileKept(place, run.no, WRITERS[kind](place, {run: run.no, snapshot, source, part, onNext}))
   try {
     return await shelf.take(key, make)
   } catch (error) {
@@ -78,7 +85,10 @@ const chooseSource = ({sources, flows}: Snapshot, id: string | undefined): Snaps
 
 const WRITERS: Record<RunFile, (place: Place, made: Made) => AsyncGenerator<Buffer>> = {
   results: (place, made) =>
-    overFile(place, made, file => writeResults({...file, outcomes: outcomesOf(place, made), modules: modulesOf(made)})),
+    overFile(place, made, file => {
+      const {part, onNext = () => {}} = made
+      return writeResults({...file, outcomes: outcomesOf(place, made), modules: modulesOf(made), part, onNext})
+    }),
   failed: (place, made) => overFile(place, made, file => writeFailed({...file, outcomes: outcomesOf(place, made)})),
   plan: (place, made) => {
     const modules = modulesOf(made).map(module => ({...module, fields: new Map(module.fields.map(({apiName, label}) => [apiName, label]))}))
@@ -106,9 +116,12 @@ const modulesOf = ({snapshot: {flows, modules}, source}: Made) =>
 const valuesOf = (place: Place, {run, snapshot: {flows}, source}: Made) =>
   readPlannedValues(place, {run, flows: new Set(flows.filter(({sourceNo}) => sourceNo === source.no).map(({no}) => no))})
 
-async function* outcomesOf(place: Place, {run, snapshot, source}: Made): AsyncGenerator<RowOutcome[]> {
+async function* outcomesOf(
+  place: Place,
+  {run, snapshot, source, part: {from = 1, to = source.rows} = {}}: Made,
+): AsyncGenerator<RowOutcome[]> {
   const describe = describeIn(snapshot)
-  for await (const finals of readOutcomes(place, {run, source, flows: snapshot.flows})) {
+  for await (const finals of readOutcomes(place, {run, source, flows: snapshot.flows, from, to})) {
     const rows: RowOutcome[] = []
     for (const final of finals) {
       const last = rows.at(-1)

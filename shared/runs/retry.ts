@@ -19,7 +19,7 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
   if (run.dryRun) throw new Refusal('DRY_RUN', 'A dry run writes nothing, so there is nothing of it to carry on: start a run')
   if (run.engine === 'outside')
     throw new Refusal('NO_FILE', "This run's rows were read by an engine of your own, which alone can write them again")
-  await assertOver(tx, run)
+  await assertCarriedOn(tx, run)
   assertKept(run)
   const {snapshot, unread} = await readRun(tx, run)
   if (unread) throw unread
@@ -27,10 +27,11 @@ export const findRetried = async (tx: Tx, {org, importNo, id}: {org: string; imp
 }
 
 /** A run of before there were chains numbered its modules and flows by their order alone. */
-const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage =>
+export const lineageOf = ({lineage, flows, sources}: Snapshot): Lineage =>
   lineage.flows.length ? lineage : {...lineage, ...extendLineage(null, {flows: flows.map(({flow}) => flow), sources})}
 
-const assertOver = async (tx: Tx, {no, state}: Run) => {
+/** The run has ended, and no run carries it on yet. */
+export const assertCarriedOn = async (tx: Tx, {no, state}: Run) => {
   if (state === 'authorised') throw new Refusal('NOT_READY', 'This run was never started: start it instead')
   if (state !== 'ended') throw new Refusal('IMPORT_RUNNING', 'The run has not ended: wait for it or cancel it')
   const later = await findRetryId(tx, no)

@@ -1,3 +1,4 @@
+import {createHash} from 'node:crypto'
 import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
 import {findLastDecision} from '../../sql/decisions.ts'
@@ -21,6 +22,7 @@ import {Cleaning} from '../imports/cleaning.ts'
 import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 import {usualSettings} from '../registry/settings.ts'
+import {assertTextDecided} from '../sources/assert-text.ts'
 import type {SourceEvidence} from '../sources/describe.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './outside.ts'
@@ -59,6 +61,7 @@ export const startRun = async (
 ): Promise<{runId: string; job: string | null}> => {
   const {org, person} = asker
   const found = await openImport(tx, {org, importId, dryRun})
+  if (!dryRun) await assertTextDecided(tx, found)
   const retry = retryOf === undefined ? null : await findRetried(tx, {org, importNo: found.no, id: retryOf})
   const snapshot = await freeze(tx, {org, found}, {before: retry?.lineage ?? null, rows})
   const {connectorId: connector, no: importNo} = found
@@ -129,8 +132,12 @@ export const freezeFlows = async (tx: Tx, {org, found, flows, known}: Fitting, m
   const {sources, modules, discovery, published} = known
   const decidedUpTo = await findLastDecision(tx, no)
   const {expressionContext: context} = (await findSettings(tx, org)) ?? usualSettings
-  return takeSnapshot({connector: connectorId, discovery, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
+  const from = {connector: connectorId, discovery, seed: seedOf(org, no)}
+  return takeSnapshot({...from, sources, flows, modules, decidedUpTo, libraries: published, context, ...more})
 }
+
+/** The same for every run and dry run of an import, so that a dry run shows the random values its run writes. */
+const seedOf = (org: string, importNo: number) => createHash('sha256').update(`${org}/${importNo}`).digest('hex').slice(0, 32)
 
 export type Known = {
   sources: SnapshotSource[]
@@ -153,9 +160,11 @@ export const findKnown = async (tx: Tx, {org, importNo, connector}: Checked): Pr
 }
 
 const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: Source): SnapshotSource => {
-  const {columns, fileColumns, struck} = evidence as SourceEvidence
+  const {columns, fileColumns, struck, text} = evidence as SourceEvidence
   return {
-    ...{no, id, label, fileKey, sha256, reader, rows},
+    ...{no, id, label, fileKey, sha256, rows},
+    // Dry runs and checks read on over bytes that nobody has accepted yet; no other run begins before.
+    reader: text?.bad ? {...(reader as object), badBytes: 'replace'} : reader,
     cleaning: Cleaning.parse(cleaning),
     columns: columns.map(({name}) => name),
     fileColumns: fileColumns?.length ?? columns.length,

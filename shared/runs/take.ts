@@ -40,8 +40,13 @@ const mostRunsBefore = 1_000
  * database's. Null where it cannot be said: the chain is longer than it is walked, or does not lead to the run that names it.
  */
 export const readChainStart = async (db: Db, run: number): Promise<number | null> => {
+  const askedAt = Date.now()
   const start = await findChainStart(db, {run, most: mostRunsBefore})
   if (!start) return null
-  const aheadMs = Date.now() - Date.parse(start.now)
+  const databaseNow = Date.parse(start.now)
+  // A process that sleeps while it asks must not pass for one whose clock is ahead.
+  const aheadMs = nearestToZero(askedAt - databaseNow, Date.now() - databaseNow)
   return Date.parse(start.at) + (Math.abs(aheadMs) > toleranceMs ? aheadMs : 0)
 }
+
+const nearestToZero = (low: number, high: number) => (low > 0 ? low : high < 0 ? high : 0)

@@ -46,13 +46,12 @@ export const catchUp = (times: Times, {due, now}: {due: string; now: string}): D
   return {newest: (last ?? newest).toISOString(), missed, next}
 }
 
-/** Refuses what is no cron of five fields, never fires, or fires more often than every five minutes. */
+/** Refuses what is no cron of five fields, or never fires. */
 export const assertTimes = (times: Times) => {
   assertZone(times.timezone)
   assertFields(times.cron)
   const first = nextAfter(times, new Date().toISOString())
   if (first === null) throw invalid(`“${times.cron}” never fires: no date is like this`)
-  assertSeldom(times.cron)
 }
 
 const open = ({cron, timezone}: Times) => new Cron(cron, {timezone, mode: '5-part', fixedTimeRule: 'no-wildcard', paused: true})
@@ -71,17 +70,17 @@ const assertFields = (cron: string) => {
   }
 }
 
-/** By the clock of UTC, which is never changed. */
-const assertSeldom = (cron: string) => {
+/** Whether it ever fires twice within five minutes, by the clock of UTC, which is never changed. */
+export const isFrequent = (cron: string): boolean => {
   const beat = open({cron, timezone: 'UTC'})
   let last = beat.nextRun(new Date(0))
   const until = new Date((last?.getTime() ?? 0) + daysLooked * dayMs)
   for (let looked = 0; last && last < until && looked < momentsLooked; looked++) {
     const next = beat.nextRun(last)
-    if (next && next.getTime() - last.getTime() < leastMinutes * 60_000)
-      throw invalid(`“${cron}” fires more often than every ${leastMinutes} minutes, which is as often as a schedule may`)
+    if (next && next.getTime() - last.getTime() < leastMinutes * 60_000) return true
     last = next
   }
+  return false
 }
 
 /** With its offset: an hour that comes twice is told apart by that alone. */

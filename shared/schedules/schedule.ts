@@ -5,6 +5,7 @@ import {findSchedule, type Schedule} from '../../sql/schedules.ts'
 import type {Config} from '../config.ts'
 import {Refusal} from '../errors.ts'
 import {FileSource, openSource, SourceChange} from '../fetch-source.ts'
+import {oneLine} from '../name.ts'
 import {Notify, readNotify} from '../notices/notify.ts'
 import type {Role} from '../people/roles.ts'
 import {findVisible} from '../templates/find.ts'
@@ -14,13 +15,13 @@ import {preview} from './cron.ts'
 export type Asker = {org: string; person: string; rank: Role}
 
 const shown = {
-  name: z.string().trim().min(1).max(200).describe('What people call it'),
+  name: oneLine(z.string().trim().min(1).max(200)).describe('What people call it'),
   cron: z
     .string()
     .trim()
     .max(200)
     .describe(
-      'When it fires: minute, hour, day of the month, month and day of the week, with one space between; at most every five minutes',
+      'When it fires: minute, hour, day of the month, month and day of the week, with one space between; at most every five minutes, or every minute if the plan has `frequent_schedules`',
     ),
   timezone: z.string().max(64).describe('The time zone `cron` is read in, by its IANA name, such as `Europe/Berlin`'),
   declaredRows: z

@@ -3,11 +3,13 @@ import type {Db} from '../../sql/database.ts'
 import {findMember} from '../../sql/members.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {isBanned} from '../../sql/people.ts'
+import {findPlan} from '../../sql/plans.ts'
 import type {Reason, Schedule} from '../../sql/schedules.ts'
 import type {TemplateRow} from '../../sql/templates.ts'
 import {Refusal} from '../errors.ts'
 import {isAtLeast, type Role} from '../people/roles.ts'
 import {findVisible} from '../templates/find.ts'
+import {isFrequent} from './cron.ts'
 
 /** Somebody has to change something before it can fire again (`stops`), or this one time passes. */
 export type Obstacle = {stops: boolean; reason: Reason}
@@ -25,6 +27,11 @@ export const findGround = async (db: Db, schedule: Schedule): Promise<Ground | O
     return stops('CREATOR_BLOCKED', 'The account of whoever made this schedule has been blocked. Make it anew')
   if (!isAtLeast(role, 'builder'))
     return stops('CREATOR_RANK', 'Whoever made this schedule is no longer a builder. Raise their role, or make it anew as a builder')
+  if (isFrequent(schedule.cron) && !(await findPlan(db, org)).features.includes('frequent_schedules'))
+    return stops(
+      'FEATURE_FREQUENT_SCHEDULES',
+      'The plan now allows a schedule every five minutes at most. Set a longer interval, then turn it on',
+    )
   const template = await see(db, {org, person: createdBy, rank: role, id: templateId})
   if (!template) return stops('TEMPLATE_HIDDEN', 'Whoever made this schedule no longer sees its template. Have the template shared')
   const connector = await findOpenConnector(db, schedule, template)

@@ -15,6 +15,7 @@ import {
 import type {TemplateRow} from '../../sql/templates.ts'
 import type {Config} from '../config.ts'
 import {chooseConnector} from '../crm/choose.ts'
+import {assertFeature} from '../entitlements/features.ts'
 import {countRefusal} from '../entitlements/refusal.ts'
 import {Refusal} from '../errors.ts'
 import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from '../fetch-source.ts'
@@ -22,7 +23,7 @@ import {newId} from '../ids.ts'
 import {keepNotify} from '../notices/notify.ts'
 import {assertVersion, type Condition} from '../registry/version.ts'
 import {findVisible, lockVisible} from '../templates/find.ts'
-import {assertTimes, nextAfter, type Times} from './cron.ts'
+import {assertTimes, isFrequent, nextAfter, type Times} from './cron.ts'
 import {type Asker, type NewSchedule, noSchedule, type ReplacedSchedule, sourceOf} from './schedule.ts'
 
 type Tools = {db: Pool; config: Config}
@@ -34,6 +35,7 @@ export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSched
     assertTimes(body)
     const {org, person} = asker
     await lockOrg(tx, org)
+    await assertInterval(tx, org, body)
     const template = await lockVisible(tx, {...asker, id: asker.template})
     if (!(await findMember(tx, {org, person})))
       throw new Refusal('STAFF_VIEW', 'A schedule acts as whoever made it, and a view of an org is none of its members: let one make it')
@@ -56,6 +58,7 @@ export const replaceSchedule = ({db, config}: Tools, asker: NamedOne, body: Repl
     assertTimes(body)
     const {org} = asker
     const {template, schedule} = await hold(tx, asker)
+    await assertInterval(tx, org, body)
     const {id} = schedule
     const enabled = body.enabled ?? schedule.enabled
     if (enabled && !schedule.enabled) await assertRoom(tx, org)
@@ -71,7 +74,10 @@ export const setEnabled = ({db}: Pick<Tools, 'db'>, asker: NamedOne, enabled: bo
   db.transaction(async tx => {
     const {schedule} = await hold(tx, asker)
     if (schedule.enabled === enabled) return schedule
-    if (enabled) await assertRoom(tx, asker.org)
+    if (enabled) {
+      await assertInterval(tx, asker.org, schedule)
+      await assertRoom(tx, asker.org)
+    }
     const nextDueAt = enabled ? nextAfter(schedule, schedule.now) : null
     return setScheduleEnabled(tx, {id: schedule.id, nextDueAt})
   })
@@ -110,6 +116,10 @@ const merge = (config: Config, schedule: Schedule, change: ReplacedSchedule['sou
 
 const nextOf = ({nextDueAt, now}: Schedule, times: Times): string | null =>
   nextDueAt !== null && nextDueAt <= now ? nextDueAt : nextAfter(times, now)
+
+const assertInterval = async (tx: Tx, org: string, {cron}: Pick<Times, 'cron'>) => {
+  if (isFrequent(cron)) await assertFeature(tx, org, 'frequent_schedules')
+}
 
 /** For one more that is on: those turned off take no room. The caller holds the org. */
 const assertRoom = async (tx: Tx, org: string) => {

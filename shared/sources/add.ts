@@ -9,6 +9,7 @@ import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {takeIn} from '../imports/intake.ts'
 import {Reader, type ReaderOptions} from '../imports/reader.ts'
+import type {NamedEncodings} from '../imports/sniff.ts'
 import {limitsOf} from '../imports/stored-file.ts'
 import type {Storage} from '../storage.ts'
 import {assertOpen, findImportSource, lockOpenImport} from './find.ts'
@@ -21,6 +22,7 @@ type Added = {
   name: string
   label: string
   reader?: ReaderOptions | undefined
+  named?: NamedEncodings | undefined
   body: Readable
   /** In the transaction that writes the row: a refusal it throws leaves neither row nor object. */
   onSource?: ((tx: Tx, source: Source) => Promise<void>) | undefined
@@ -32,15 +34,16 @@ type Added = {
  */
 export const addSource = async (
   {db, storage, config}: SourceTools,
-  {org, importId, name, label, reader: stated, body, onSource}: Added,
+  {org, importId, name, label, reader: stated, named, body, onSource}: Added,
 ): Promise<Source> => {
   await assertOpen(db, {org, importId})
   const {limits} = await findPlan(db, org)
   const id = newId('src')
   const fileKey = `${org}/${importId}/${id}`
   const maxBytes = mostBytesOf(config, limits)
-  const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...(stated && {reader: stated})}).catch(
-    error => tellLift(db, org, error),
+  const how = {...(stated && {reader: stated}), ...(named && {named})}
+  const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...how}).catch(error =>
+    tellLift(db, org, error),
   )
   const {bytes, sha256, reader, rows, ...evidence} = taken
   try {
@@ -77,7 +80,7 @@ export const addSheet = async (tools: SourceTools, {org, importId, fromSource, s
   await assertOpen(db, {org, importId})
   if (Reader.parse(source.reader).format !== 'xlsx')
     throw new Refusal('INVALID', 'Only a workbook has sheets: this file is CSV. Send the other file itself')
-  const read = await readSource(tools, {...source, reader: {format: 'xlsx', sheet}, cleaning: []})
+  const read = await readSource(tools, {...source, reader: {format: 'xlsx', sheet}, cleaning: [], choices: {}})
   const {name, fileKey, sha256, bytes} = source
   return db.transaction(async tx => {
     const locked = await lockOpenImport(tx, {org, importId})

@@ -1,8 +1,11 @@
 import type {Source} from '../../sql/sources.ts'
 import {Refusal} from '../errors.ts'
+import {openBadBytes} from '../imports/bad-bytes.ts'
+import {Choices, readingsOf} from '../imports/choices.ts'
 import type {Row} from '../imports/row.ts'
 import {type FilePlace, openFile} from '../imports/stored-file.ts'
 import {StorageMissing} from '../storage.ts'
+import type {SourceEvidence} from './describe.ts'
 import {fileGone} from './read.ts'
 
 /** A file is read from its first row on: about 4 s to row 1,000,000 of a CSV file, 12 s of a workbook. */
@@ -30,7 +33,8 @@ export const previewRows = async (place: FilePlace, source: Source, page: Page) 
 
 const read = async (place: FilePlace, source: Source, page: Page) => {
   const until = Date.now() + longestMs
-  const {columns, fileColumns, rows} = await openFile(place, source)
+  const readings = readingsOf((source.evidence as SourceEvidence).columns, Choices.parse(source.choices))
+  const {columns, fileColumns, rows} = await openFile(place, {...source, readings}, {bad: openBadBytes()})
   const taken: Row[] = []
   let [characters, next] = [0, null as number | null]
   reading: for await (const chunk of rows) {

@@ -1,18 +1,22 @@
+import type {CrmOrg} from '../../sql/allowances.ts'
 import {HOW} from '../../sql/chain-rows.ts'
+import {findConnector} from '../../sql/connectors.ts'
 import type {Tx} from '../../sql/database.ts'
 import {listRowStandings, type RowStanding} from '../../sql/outside-ledger.ts'
 import {numberName, renewOutsideLease, type StandingRun} from '../../sql/outside-runs.ts'
-import {insertTake, isHeld, type Reservation, releaseTakes} from '../../sql/takes.ts'
+import {listHeldElsewhere} from '../../sql/record-claims.ts'
+import {insertTake, isHeld, isReservedElsewhere, type Reservation, releaseTakes} from '../../sql/takes.ts'
 import {Refusal} from '../errors.ts'
-import {assertMine, isWriting, leaseSeconds, lockStanding, openOutside} from '../runs/outside.ts'
+import {leaseSeconds} from '../runs/lease-seconds.ts'
+import {assertMine, isWriting, lockStanding, openOutside} from '../runs/outside.ts'
 import {readChainStart} from '../runs/take.ts'
 import type {TakeAnswer, Taking} from './take.ts'
 
 /** A process that dies while the CRM is asked holds the record back for no longer; one that asks for longer may lose it. */
-const reservedSeconds = 120
+export const reservedSeconds = 120
 
 /** `seenAttempt`: the row's last one as the take was asked. */
-export type Admitted = {reservation: Reservation; seenAttempt: number; chainStartMs: number}
+export type Admitted = {reservation: Reservation; crmOrg: CrmOrg; seenAttempt: number; chainStartMs: number}
 
 /** Reserves the record for the row, which gives up whatever it had reserved in the module, or says at once what the answer is. */
 export const admitTake = async (tx: Tx, taking: Taking): Promise<Admitted | TakeAnswer> => {
@@ -29,9 +33,13 @@ export const admitTake = async (tx: Tx, taking: Taking): Promise<Admitted | Take
   if (row.sending || (await isHeld(tx, wanted))) return {taken: false, why: 'held'}
   const chainStartMs = await readChainStart(tx, no)
   if (chainStartMs === null) return {taken: false, why: 'unread'}
+  const {dc, crmOrgId} = (await findConnector(tx, {org: run.org, id: taking.connector}))!
+  const crmOrg = {dc, crmOrgId}
+  if (await isHeldElsewhere(tx, {...wanted, ...crmOrg, name: taking.module.apiName})) return {taken: false, why: 'held'}
+  if (await isReservedElsewhere(tx, {...wanted, ...crmOrg})) return {taken: false, why: 'held'}
   const reservation = {...wanted, id: crypto.randomUUID(), run: no}
   const isFree = await insertTake(tx, reservation, {seconds: reservedSeconds})
-  return isFree ? {reservation, seenAttempt: row.lastAttempt, chainStartMs} : {taken: false, why: 'held'}
+  return isFree ? {reservation, crmOrg, seenAttempt: row.lastAttempt, chainStartMs} : {taken: false, why: 'held'}
 }
 
 /** The run, locked, in the house's one order of refusals; null where it is no longer writing, which is an answer and no refusal. */
@@ -44,6 +52,14 @@ export const openForTake = async (tx: Tx, {asker, runId, connector}: Taking): Pr
   if (run.engine === 'worker')
     throw new Refusal('RUN_USED', "This run's rows are written by the service's own engine, which takes for them")
   return isWriting(run) ? run : null
+}
+
+type ElsewhereQuery = Place & CrmOrg & {name: string}
+
+/** Whether a row of another chain made or took the record, in any org that writes to the same CRM org. `name`: of the module. */
+export const isHeldElsewhere = async (tx: Tx, {dc, crmOrgId, chain, recordId, name}: ElsewhereQuery): Promise<boolean> => {
+  const query = {dc, crmOrgId, chain, module: name, records: [recordId]}
+  return (await listHeldElsewhere(tx, query)).length > 0
 }
 
 const placeOf = async (tx: Tx, {no, chainNo}: StandingRun, {module, recordId, rowKey}: Taking) => ({

@@ -2,18 +2,19 @@ import {HOW} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {putReleased, type RowStanding} from '../../sql/outside-ledger.ts'
 import {fixConnector, renewOutsideLease, type StandingRun} from '../../sql/outside-runs.ts'
+import {claimRecords} from '../../sql/record-claims.ts'
 import {outcomeNo} from '../../sql/run-log.ts'
 import {findPlace, isHeld, isReserved, type Reservation, raiseAttempt} from '../../sql/takes.ts'
+import {leaseSeconds} from '../runs/lease-seconds.ts'
 import {numberFlow} from '../runs/names.ts'
-import {leaseSeconds} from '../runs/outside.ts'
 import {openCounts} from '../writes/counts.ts'
 import {outcomeBefore, writeDown} from '../writes/settle.ts'
-import {type Admitted, openForTake, owns, readRow} from './admit.ts'
+import {type Admitted, isHeldElsewhere, openForTake, owns, readRow} from './admit.ts'
 import {keyOf} from './keys.ts'
 import type {TakeAnswer, Taking} from './take.ts'
 
 /** Writes a reserved record down as the row's, unless the run has ended since, or the row was sent again or lost its reservation. */
-export const keepTake = async (tx: Tx, taking: Taking, {reservation, seenAttempt}: Admitted): Promise<TakeAnswer> => {
+export const keepTake = async (tx: Tx, taking: Taking, {reservation, crmOrg, seenAttempt}: Admitted): Promise<TakeAnswer> => {
   const run = await openForTake(tx, taking)
   if (!run) return {taken: false, why: 'ended'}
   const row = await readRow(tx, run, reservation)
@@ -23,6 +24,12 @@ export const keepTake = async (tx: Tx, taking: Taking, {reservation, seenAttempt
   // An attempt in flight counts: the row had none when it was seen.
   const wasSentAgain = row.lastAttempt !== seenAttempt
   if (wasSentAgain || !(await isReserved(tx, reservation)) || (await isHeld(tx, reservation))) return {taken: false, why: 'held'}
+  const {chain, module, key, recordId} = reservation
+  const isElsewhere = await isHeldElsewhere(tx, {...reservation, ...crmOrg, name: taking.module.apiName})
+  const claims = [{key, recordId}]
+  // The insert waits for another transaction that claims the same record.
+  const isClaimed = !isElsewhere && (await claimRecords(tx, {...crmOrg, run: run.no, chain, module, claims})).length > 0
+  if (!isClaimed) return {taken: false, why: 'held'}
   await keep(tx, run, row, reservation, keyOf(taking.keys, taking.module))
   await fixConnector(tx, {no: run.no, connector: taking.connector})
   return {taken: true}

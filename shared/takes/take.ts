@@ -1,3 +1,4 @@
+import {setTimeout as sleep} from 'node:timers/promises'
 import type {Pool} from '../../sql/database.ts'
 import {deleteTake} from '../../sql/takes.ts'
 import type {Crm} from '../crm/crm.ts'
@@ -5,9 +6,10 @@ import type {DiscoveredModule} from '../crm/discovered.ts'
 import {Refusal} from '../errors.ts'
 import type {Asker} from '../runs/outside.ts'
 import {judgeTake, type TakeVerdict} from '../runs/take.ts'
-import {admitTake} from './admit.ts'
+import {admitTake, reservedSeconds} from './admit.ts'
 import {keepTake} from './keep.ts'
 import type {Keys} from './keys.ts'
+import {waitForOpenCreates} from './open-creates.ts'
 
 /** `keys`: what the record is indexed under, as it was read back. */
 export type Taking = {
@@ -21,7 +23,8 @@ export type Taking = {
 }
 
 /**
- * `held`: another row has it, or this row was sent again. `reused`: the row has another record. `ended`: the run writes no more.
+ * `held`: another row of any run at the CRM org has it, or this row was sent again. `reused`: the row has another record. `ended`: the run
+ * writes no more.
  */
 export type TakeAnswer = TakeVerdict | {taken: false; why: 'held' | 'reused' | 'ended'}
 
@@ -37,11 +40,19 @@ export const takeRecord = async ({db, crm}: {db: Pool; crm: Crm}, taking: Taking
   if ('taken' in admitted) return admitted
   try {
     const verdict = await askCrm(crm, taking, {chainStartMs: admitted.chainStartMs}, options)
-    return verdict.taken ? await db.transaction(tx => keepTake(tx, taking, admitted)) : verdict
+    if (!verdict.taken) return verdict
+    const isSettled = await waitForOpenCreates(db, {...admitted.crmOrg, run: admitted.reservation.run}, waitOptions(options))
+    return isSettled ? await db.transaction(tx => keepTake(tx, taking, admitted)) : {taken: false, why: 'held'}
   } finally {
     await deleteTake(db, admitted.reservation)
   }
 }
+
+/** Longer than a create may take. */
+const waitOptions = ({signal}: Options) => ({
+  ...{seconds: reservedSeconds, maxPauseMs: 1_000},
+  wait: (ms: number) => sleep(ms, undefined, {signal}),
+})
 
 /** The record, and whom the CRM takes the connection for now: it may have been connected anew since it was kept. */
 const askCrm = async (crm: Crm, {connector, module, recordId}: Taking, {chainStartMs}: {chainStartMs: number}, options: Options) => {

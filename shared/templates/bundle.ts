@@ -6,12 +6,15 @@ import {insertTemplate, lockSharedTemplate, updateTemplate} from '../../sql/temp
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import type {PublishedLibrary} from '../libraries/library.ts'
+import type {Author} from '../registry/change.ts'
 import {invalid} from '../registry/modules.ts'
+import {recordTemplate, versionOf} from './change.ts'
 import {type Drift, findDrift} from './drift.ts'
 import {findKnownNow, type KnownNow} from './known.ts'
 import {documentOf, type Template} from './template.ts'
 import {knownNow} from './write.ts'
 
+type Pusher = Author & {person: string}
 type Pushed = {templates: Template[]; libraries: PublishedLibrary[]}
 
 /**
@@ -71,15 +74,22 @@ const wasThere = async (db: Db, {connectorId}: Template, {kind, module, field}: 
 }
 
 /** By name, as shared templates: new ones are the pusher's, those that are there already stay whose they are. The same again is no new version. */
-export const applyTemplates = (db: Pool, {org, person}: {org: string; person: string}, templates: Template[]): Promise<void> =>
+export const applyTemplates = (db: Pool, pusher: Pusher, templates: Template[]): Promise<void> =>
   db.transaction(async tx => {
     // In one order, so that two pushes do not wait for each other.
-    for (const template of templates.toSorted((one, other) => (one.name < other.name ? -1 : 1))) await applyOne(tx, {org, person}, template)
+    for (const template of templates.toSorted((one, other) => (one.name < other.name ? -1 : 1))) await applyOne(tx, pusher, template)
   })
 
-const applyOne = async (tx: Tx, {org, person}: {org: string; person: string}, template: Template): Promise<void> => {
+const applyOne = async (tx: Tx, pusher: Pusher, template: Template): Promise<void> => {
+  const {org, person} = pusher
   const known = await knownNow(tx, org, template)
-  if (await insertTemplate(tx, {...template, id: newId('tpl'), org, person, shared: true, known})) return
+  const id = newId('tpl')
+  const named = {...template, shared: true}
+  if (await insertTemplate(tx, {...named, id, org, person, known}))
+    return recordTemplate(tx, pusher, {...named, id}, {subject: 'template.created', before: null, after: versionOf({id, version: 1})})
   const before = (await lockSharedTemplate(tx, {org, name: template.name}))!
-  if (!isDeepStrictEqual(documentOf(before), template)) await updateTemplate(tx, {...template, id: before.id, known})
+  if (isDeepStrictEqual(documentOf(before), template)) return
+  await updateTemplate(tx, {...template, id: before.id, known})
+  const after = versionOf({...before, version: before.version + 1})
+  await recordTemplate(tx, pusher, before, {subject: 'template.changed', before: versionOf(before), after})
 }

@@ -14,7 +14,15 @@ import {chooseSlot, type ImportSlot, refuseSlot, slotsOf} from './slots.ts'
 
 type OfImport = {org: string; importId: string}
 type OnSource = (tx: Tx, source: Source, slot: string | null) => Promise<void>
-type File = {name: string; label?: string | undefined; reader?: ReaderOptions | undefined; body: Readable; onSource?: OnSource}
+type File = {
+  name: string
+  label?: string | undefined
+  reader?: ReaderOptions | undefined
+  /** The label of the encoding it was sent with. */
+  charset?: string | undefined
+  body: Readable
+  onSource?: OnSource
+}
 /** One that was taken in already, for the slot that is named. */
 type Taken = {sourceId: string}
 type Sheet = {fromSource: string; sheet: string; label?: string | undefined}
@@ -82,10 +90,19 @@ const findSlot = async ({db}: SourceTools, {org, importId}: OfImport, named: str
 const take = async (tools: SourceTools, place: OfImport, file: File | Sheet | Taken, slot: ImportSlot | null): Promise<Source> => {
   if ('sourceId' in file) return (await findImportSource(tools.db, {...place, ...file})).source
   if ('fromSource' in file) return addSheet(tools, {...place, ...file, label: file.label ?? slot?.label})
-  const {name, label = slot?.label ?? name, reader, body, onSource} = file
-  const stated = slot ? ({...slot.reader, ...reader} as ReaderOptions) : reader
+  const {name, label = slot?.label ?? name, reader, charset, body, onSource} = file
+  const {kept, reader: ofSlot} = partEncoding(slot?.reader ?? {})
+  const stated = slot ? ({...ofSlot, ...reader} as ReaderOptions) : reader
+  const named = {charset, kept}
   const told = onSource && ((tx: Tx, source: Source) => onSource(tx, source, slot?.slot ?? null))
-  return addSource(tools, {...place, name, label, reader: stated, body, onSource: told})
+  return addSource(tools, {...place, name, label, reader: stated, named, body, onSource: told})
+}
+
+/** The encoding a template keeps is not stated for this file: the file itself may show another. */
+const partEncoding = (options: ReaderOptions): {kept: string | undefined; reader: ReaderOptions} => {
+  if (!('encoding' in options)) return {kept: undefined, reader: options}
+  const {encoding: kept, ...reader} = options
+  return {kept, reader}
 }
 
 /** A file was read by the slot's options when it came in; another sheet of one was not. */
@@ -110,5 +127,6 @@ const readAsSlot = async (tools: SourceTools, place: OfSource, {reader, cleaning
   const {columns, fileColumns = columns.map(({name}) => name)} = source.evidence as SourceEvidence
   const names = new Set([...fileColumns, ...cleaning.flatMap(step => (step.step === 'split' ? step.into : []))])
   const known = Object.fromEntries(Object.entries(choices).filter(([name]) => names.has(name)))
-  return editSource(tools, place, {reader, cleaning, choices: known})
+  const {kept, reader: others} = partEncoding(reader)
+  return editSource(tools, place, {reader: others, keptEncoding: kept, cleaning, choices: known})
 }

@@ -6,10 +6,7 @@ import {isAtLeast, type Role} from '../people/roles.ts'
 /** Who asks for a template, and with which rank. */
 export type Asker = {org: string; person: string; rank: Role}
 
-/**
- * A template as somebody may see it: it is its creator's until it is shared; one whose creator has left is the admins'. To everybody else
- * it is not there.
- */
+/** A private template is visible to its creator and to admins. For every other member the answer is NOT_FOUND. */
 export const findVisible = async (db: Db, {id, ...asker}: Asker & {id: string}): Promise<TemplateRow> =>
   (await findTemplate(db, {...viewerOf(asker), id})) ?? refuse()
 

@@ -57,7 +57,10 @@ const shapeSource = (source: Source, slot: string, at: number): {slot: Slot; lef
   const label = labelOf(source) ?? `File ${at + 1}`
   const [steps, reader] = [Cleaning.parse(source.cleaning), Reader.parse(source.reader)]
   const cleaning = steps.filter(({step}) => step !== 'strikeRows')
-  const leftOut = cleaning.length < steps.length ? [`${label}: rows struck by number, which are other rows in the next file`] : []
+  const leftOut = [
+    ...(cleaning.length < steps.length ? [`${label}: rows struck by number, which are other rows in the next file`] : []),
+    ...('badBytes' in reader ? [`${label}: the bytes that were accepted though they are not in its encoding`] : []),
+  ]
   return {
     slot: {
       ...{slot, label, cleaning},
@@ -76,18 +79,25 @@ const labelOf = ({name, label}: Source): string | null => {
   return told.includes(stem) || stem.includes(told) ? null : label
 }
 
-/** What a file shows by itself is looked for in each file anew: its encoding, the line that names its delimiter, its only sheet. */
+/** How an encoding came to be that a file does not show by itself. */
+const chosenHow = ['stated', 'content type', 'template']
+
+/**
+ * What a file shows by itself is looked for in each file anew: its encoding, the line that names its delimiter, its only sheet. Bytes that
+ * a person accepted are those of one file.
+ */
 const statedOf = (reader: Reader, sniffed: Sniffed | undefined): ReaderOptions => {
   if (reader.format === 'xlsx') {
     const {sheet, ...rest} = reader
     return sniffed && 'sheets' in sniffed && sniffed.how === 'only' && sniffed.sheet === sheet ? rest : reader
   }
-  if (!sniffed || !('encoding' in sniffed)) return reader
-  const {encoding, delimiter, skipRows, ...rest} = reader
+  const {badBytes: _, ...kept} = reader
+  if (!sniffed || !('encoding' in sniffed)) return kept
+  const {encoding, delimiter, skipRows, ...rest} = kept
   const isNamed = sniffed.delimiterHow === 'sep line' && sniffed.delimiter === delimiter && sniffed.skipRows === skipRows
   return {
     ...rest,
-    ...(sniffed.how === 'stated' || sniffed.encoding !== encoding ? {encoding} : {}),
+    ...(chosenHow.includes(sniffed.how) || sniffed.encoding !== encoding ? {encoding} : {}),
     ...(isNamed ? {} : {delimiter, skipRows}),
   }
 }

@@ -5,6 +5,7 @@ import {parentOf} from '../flows/subform.ts'
 import {Choices} from '../imports/choices.ts'
 import {Cleaning} from '../imports/cleaning.ts'
 import {ReaderOptions} from '../imports/reader.ts'
+import {oneLine, toOneLine} from '../name.ts'
 import {findRepeated, type Issue} from '../registry/annotation.ts'
 
 /** As JSON. What fits is small enough to be sent back in one body. */
@@ -42,7 +43,7 @@ export type Slot = z.output<typeof Slot>
  */
 export const Template = z
   .strictObject({
-    name: z.string().trim().min(1).max(200).describe('What people call it; shared templates of an org have names of their own'),
+    name: oneLine(z.string().trim().min(1).max(200)).describe('What people call it; shared templates of an org have names of their own'),
     description: z
       .string()
       .max(2_000)
@@ -90,4 +91,4 @@ const contradictions = (template: Inside): Pick<Issue, 'path' | 'message'>[] => 
 
 /** What is stored of one, as a document again. */
 export const documentOf = ({name, description, connectorId, sources, flows}: TemplateRow): Template =>
-  Template.parse({name, description, connectorId, sources, flows})
+  Template.parse({name: toOneLine(name), description, connectorId, sources, flows})

@@ -12,14 +12,19 @@ import {
 } from '../../sql/templates.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import type {Author} from '../registry/change.ts'
 import {invalid} from '../registry/modules.ts'
 import {assertVersion, type Condition} from '../registry/version.ts'
+import {recordTemplate, versionOf} from './change.ts'
 import {type Asker, lockEditable, viewerOf} from './find.ts'
 import {findKnownNow, keepKnown} from './known.ts'
 import {documentOf, type Template} from './template.ts'
 
-/** A new one, its creator's alone. */
-export const createTemplate = (db: Pool, asker: Asker, document: Template): Promise<TemplateRow> =>
+/** The member who changes templates, as the settings history tells them. */
+export type Editor = Asker & Author
+
+/** A new template is private. */
+export const createTemplate = (db: Pool, asker: Editor, document: Template): Promise<TemplateRow> =>
   db.transaction(async tx => {
     const id = newId('tpl')
     await assertConnection(tx, asker.org, document)
@@ -31,36 +36,46 @@ export const createTemplate = (db: Pool, asker: Asker, document: Template): Prom
       shared: false,
       known: await knownNow(tx, asker.org, document),
     })
-    return reread(tx, asker, id)
+    const made = await reread(tx, asker, id)
+    await recordTemplate(tx, asker, made, {subject: 'template.created', before: null, after: versionOf(made)})
+    return made
   })
 
 type Asked = {id: string; condition: Condition}
 
 /** The whole document at once. The same again is no new version, and says that what has changed around it is known. */
-export const replaceTemplate = (db: Pool, asker: Asker, {id, condition}: Asked, document: Template): Promise<TemplateRow> =>
+export const replaceTemplate = (db: Pool, asker: Editor, {id, condition}: Asked, document: Template): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
     assertVersion('template', before, condition)
     await assertConnection(tx, asker.org, document)
     const known = await knownNow(tx, asker.org, document)
-    if (!isDeepStrictEqual(documentOf(before), document)) await updateTemplate(tx, {...document, id, known})
-    else if (!isDeepStrictEqual(before.known, known)) await setTemplateKnown(tx, {id, known})
-    return reread(tx, asker, id)
+    if (isDeepStrictEqual(documentOf(before), document)) {
+      if (!isDeepStrictEqual(before.known, known)) await setTemplateKnown(tx, {id, known})
+      return reread(tx, asker, id)
+    }
+    await updateTemplate(tx, {...document, id, known})
+    const changed = await reread(tx, asker, id)
+    await recordTemplate(tx, asker, changed, {subject: 'template.changed', before: versionOf(before), after: versionOf(changed)})
+    return changed
   })
 
-/** A shared one is everybody's of the org to use; taken back, it is its creator's again. */
-export const shareTemplate = (db: Pool, asker: Asker, {id, shared}: {id: string; shared: boolean}): Promise<TemplateRow> =>
+/** Every member may use a shared template. A private one is visible to its creator and to admins. */
+export const shareTemplate = (db: Pool, asker: Editor, {id, shared}: {id: string; shared: boolean}): Promise<TemplateRow> =>
   namedOnce(db, async tx => {
     const before = await lockEditable(tx, {...asker, id})
+    if (before.shared === shared) return before
     await setTemplateShared(tx, {id, shared})
-    // An admin who takes another's back sees it no more.
+    await recordTemplate(tx, asker, {...before, shared: true}, {subject: 'template.shared', before: before.shared, after: shared})
     return {...before, shared}
   })
 
-export const removeTemplate = (db: Pool, asker: Asker, {id, condition}: Asked): Promise<void> =>
+export const removeTemplate = (db: Pool, asker: Editor, {id, condition}: Asked): Promise<void> =>
   db.transaction(async tx => {
-    assertVersion('template', await lockEditable(tx, {...asker, id}), condition)
+    const before = await lockEditable(tx, {...asker, id})
+    assertVersion('template', before, condition)
     await deleteTemplate(tx, id)
+    await recordTemplate(tx, asker, before, {subject: 'template.deleted', before: versionOf(before), after: null})
   })
 
 const assertConnection = async (db: Db, org: string, {connectorId}: Template) => {

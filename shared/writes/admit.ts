@@ -14,7 +14,7 @@ import {
 import type {StandingRun} from '../../sql/outside-runs.ts'
 import {type Stop, writeStop} from '../../sql/run-heads.ts'
 import {outcomeNo} from '../../sql/run-log.ts'
-import {leaseSeconds} from '../runs/outside.ts'
+import {leaseSeconds} from '../runs/lease-seconds.ts'
 import {limitStop} from '../runs/stop.ts'
 
 /** Rows that are written together or not at all: one record, or all the rows of one parent. `at`: the item of the request. */
@@ -33,10 +33,14 @@ export type Admission = {
   admitted: AdmittedUnit[]
   /** Units that are done without being sent. */
   decided: {at: number; why: 'parent' | 'sending' | 'has_record' | 'stopped'; recordId?: string}[]
+  /** Decided rows whose record is from an earlier run of the chain, and which this run has not logged. */
+  inherited: InheritedRow[]
   /** Units the limit leaves no room for while rows in flight may yet be released. */
   left: Unit[]
   stop: Stop | null
 }
+
+export type InheritedRow = {key: string; number: number | null; recordId: string}
 
 type Asked = {write: string; module: number; flow: number | null; kind: WriteKind; units: Unit[]; answerSeconds: number}
 
@@ -53,6 +57,7 @@ export const admitUnits = async (
   const keys = units.flatMap(({rows}) => rows.map(({key}) => key))
   const standings = new Map((await listRowStandings(tx, {run: run.no, chain, module, keys})).map(one => [one.key, one]))
   const decided: Admission['decided'] = []
+  const inherited: InheritedRow[] = []
   const admitted: Admission['admitted'] = []
   let room = run.rowsLimit - run.counted
   let left: Unit[] = []
@@ -61,6 +66,8 @@ export const admitUnits = async (
     const end = endUnsent(unit, known, kind)
     if (end) {
       decided.push(end)
+      if (end.recordId && known[0]!.inherited && known[0]!.outcome === null)
+        inherited.push({key: known[0]!.key, number: unit.rows[0]!.number, recordId: end.recordId})
       continue
     }
     const fresh = known.filter(({counted}) => !counted).length
@@ -72,10 +79,12 @@ export const admitUnits = async (
     admitted.push({...unit, rows: unit.rows.map((row, at) => ({...row, ...stepOf(row, known[at]!, kind)}))})
   }
   if (admitted.length === 0) {
-    if (left.length === 0 || (await listOutsideSends(tx, run.no)).length > 0) return {batch: null, admitted, decided, left, stop: null}
+    if (left.length === 0 || (await listOutsideSends(tx, run.no)).length > 0)
+      return {batch: null, admitted, decided, inherited, left, stop: null}
     const stop = limitStop(run)
     await writeStop(tx, {run: run.no, stop})
-    return {batch: null, admitted, decided: [...decided, ...left.map(({at}) => ({at, why: 'stopped' as const}))], left: [], stop}
+    const stopped = left.map(({at}) => ({at, why: 'stopped' as const}))
+    return {batch: null, admitted, decided: [...decided, ...stopped], inherited, left: [], stop}
   }
   const rows = admitted.flatMap(({at, parent, rows}) => rows.map((row): AdmittedRow & {at: number} => ({...row, at, parent})))
   const fresh = run.rowsLimit - run.counted - room
@@ -85,7 +94,7 @@ export const admitUnits = async (
   const batch = run.nextBatch
   await putSend(tx, {run: run.no, batch, fence: run.fence, module, flow, kind: KINDS[kind], write, rows, answerSeconds})
   await moveHead(tx, {run: run.no, fresh, leaseSeconds: Math.max(leaseSeconds, answerSeconds + 30)})
-  return {batch, admitted, decided, left, stop: null}
+  return {batch, admitted, decided, inherited, left, stop: null}
 }
 
 const CREATED = outcomeNo('created')

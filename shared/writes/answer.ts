@@ -1,9 +1,13 @@
 import {isDeepStrictEqual} from 'node:util'
-import type {Db} from '../../sql/database.ts'
-import {dropRequest, findWrite, type Item, keepUnsent, listResults} from '../../sql/writes.ts'
+import type {Db, Pool, Tx} from '../../sql/database.ts'
+import {listOutsideSends} from '../../sql/outside-ledger.ts'
+import type {StandingRun} from '../../sql/outside-runs.ts'
+import {dropRequest, findWrite, type Item, keepUnsent, listOpenAts, listResults} from '../../sql/writes.ts'
 import {CrmError, type CrmProblem} from '../crm/error.ts'
 import {type Code, Refusal} from '../errors.ts'
-import {noAnswer} from './settle.ts'
+import {endOutside, lockStanding} from '../runs/outside.ts'
+import {logUnsent} from './pending.ts'
+import {noAnswer, settleDead} from './settle.ts'
 
 /** One item of a request: written, or not, or nothing is known of it yet (`ok` null). */
 export type Result = {rowKey?: string; writeId?: string; ok: boolean | null; [more: string]: unknown}
@@ -30,15 +34,40 @@ const describeItem = ({rowKey, writeId, result}: Item): Result => ({
   ...((result as {ok: boolean} | null) ?? {ok: null}),
 })
 
-/** No worker took the request in time, and none will any more. */
-export const giveUp = (db: Db, id: string) =>
+type NamedWrite = {org: string; id: string}
+
+/** Settles the batches of a request that are past their deadline as unanswered. Answers whether every item has a result. */
+export const settleOverdue = (db: Pool, named: NamedWrite): Promise<boolean> =>
+  db.transaction(async tx => (await settleDeadSends(tx, named)) === null || (await listOpenAts(tx, named.id)).length === 0)
+
+/** The request's time is over: overdue batches are settled, and what was not sent is refused, so that no worker sends it any more. */
+export const settleAbandoned = (db: Pool, named: NamedWrite): Promise<void> =>
   db.transaction(async tx => {
-    await keepUnsent(tx, {write: id, result: unstarted})
-    await dropRequest(tx, id)
+    const run = await settleDeadSends(tx, named)
+    if (!run) return
+    await giveUpUnsent(tx, run, named.id)
+    if (run.state === 'closing') await endOutside(tx, run, {outcome: null, pending: 'send'})
   })
 
+/** The request's run, locked; null if the request is gone. */
+const settleDeadSends = async (tx: Tx, {org, id}: NamedWrite): Promise<StandingRun | null> => {
+  const write = await findWrite(tx, {org, id})
+  if (!write) return null
+  const run = await lockStanding(tx, org, write.runId)
+  for (const send of await listOutsideSends(tx, run.no)) if (send.write === id && send.dead) await settleDead(tx, run, send)
+  return run
+}
+
+/** Refuses the items that are neither settled nor in flight: no worker sends them any more. The run is locked. */
+export const giveUpUnsent = async (tx: Tx, run: StandingRun, id: string): Promise<void> => {
+  const ats = await listOpenAts(tx, id)
+  await keepUnsent(tx, {write: id, result: unstarted})
+  if (run.state === 'closing') await logUnsent(tx, run, {id, ats})
+  await dropRequest(tx, id)
+}
+
 /** Of an item no worker took. */
-export const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send it in time: send it again', written: false}
+const unstarted = {ok: false, code: 'UNAVAILABLE', error: 'No worker was free to send it in time: send it again', written: false}
 
 /**
  * The results of a request whose worker has ended. Throws what was one and the same for all of it: the refusal that kept it from being

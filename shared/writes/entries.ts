@@ -1,22 +1,16 @@
 import {z} from 'zod'
 import type {Tx} from '../../sql/database.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
-import type {LogRow} from '../../sql/ledger.ts'
-import {keepMatched, listRowStandings, putReleased} from '../../sql/outside-ledger.ts'
 import {numberName, type StandingRun} from '../../sql/outside-runs.ts'
-import {OUTCOMES, outcomeNo, PHASES} from '../../sql/run-log.ts'
 import {insertItems, insertWrite} from '../../sql/writes.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import {numberFlow} from '../runs/names.ts'
 import {type Asker, lockOwn, renewOutside} from '../runs/outside.ts'
-import {openCounts} from './counts.ts'
-import {writeDown} from './settle.ts'
+import {type NumberedEntry, writeEntries} from './log-entries.ts'
 import {digestOf, findKnown} from './submit.ts'
 
 const mostEntries = 1_000
-/** The phase an outcome is of where none is named. */
-const PHASE = {failed: 'write', skipped: 'write', made_after_no_answer: 'write', would_ask: 'match', lookup: 'lookup'} as const
 
 const Entry = z.strictObject({
   rowKey: z.string().min(1).max(200).describe('Your name of the row, the same whenever it is meant'),
@@ -34,7 +28,7 @@ const Entry = z.strictObject({
   code: z.string().max(100).optional().describe('Why, for programs'),
   message: z.string().max(1_000).optional().describe('Why, for people'),
 })
-type Entry = z.output<typeof Entry>
+export type Entry = z.output<typeof Entry>
 
 /** How many there may be is refused under a code of its own. */
 export const EntriesBody = z.strictObject({
@@ -68,9 +62,7 @@ export const logEntries = async (tx: Tx, asker: Asker, {runId, writeId: name, en
   return result
 }
 
-type Numbered = {entry: Entry; module: number; flow: number | null}
-
-const numberEntries = async (tx: Tx, run: StandingRun, entries: Entry[]): Promise<Numbered[]> => {
+const numberEntries = async (tx: Tx, run: StandingRun, entries: Entry[]): Promise<NumberedEntry[]> => {
   const modules = new Map<string, number>()
   const flows = new Map<string, number | null>()
   for (const {module, flowId} of entries) {
@@ -87,33 +79,3 @@ const numberModule = async (tx: Tx, {no, connectorId}: StandingRun, module: stri
     throw new Refusal('MODULE_NOT_FOUND', 'No such module was discovered on this connection')
   return numberName(tx, {run: no, kind: 'module', name: module})
 }
-
-const writeEntries = async (tx: Tx, run: StandingRun, numbered: Numbered[]) => {
-  const chain = run.chainNo ?? run.no
-  const counts = openCounts()
-  for (const [module, mine] of Map.groupBy(numbered, one => one.module)) {
-    const finals = new Map(mine.filter(({entry}) => isFinal(entry)).map(({entry}) => [entry.rowKey, entry]))
-    const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: [...finals.keys()]})
-    const unsent = standings.filter(({lastAttempt, sending, counted}) => lastAttempt === 0 && !sending && !counted)
-    for (const {key, outcome} of unsent) {
-      if (outcome !== null) counts.add(module, OUTCOMES[outcome]!, -1)
-      counts.add(module, finals.get(key)!.outcome, 1)
-    }
-    const rows = unsent.map(({key}) => ({module, key, attempt: 0, outcome: outcomeNo(finals.get(key)!.outcome)}))
-    if (rows.length) await putReleased(tx, {run: run.no, rows})
-    const matched = mine.flatMap(({entry: {outcome, rowKey: key, recordId}}) =>
-      outcome === 'skipped' && recordId !== undefined ? {module, key, recordId} : [],
-    )
-    if (matched.length) await keepMatched(tx, {run: run.no, chain, rows: matched})
-  }
-  const nothing = {batches: [], released: [], kept: [], opened: [], closed: []}
-  await writeDown(tx, run, {...nothing, log: numbered.map(logOf), counts: counts.list()})
-}
-
-const isFinal = ({outcome, phase = 'write'}: Entry) => phase === 'write' && (outcome === 'failed' || outcome === 'skipped')
-
-const logOf = ({entry, module, flow}: Numbered): LogRow => ({
-  ...{key: entry.rowKey, flow, number: entry.rowNumber ?? null, module, phase: PHASES.indexOf(entry.phase ?? PHASE[entry.outcome])},
-  ...{target: entry.target ?? null, attempt: 0, recordId: entry.recordId ?? null, outcome: outcomeNo(entry.outcome)},
-  ...{code: entry.code ?? null, message: entry.message ?? null},
-})

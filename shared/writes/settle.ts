@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util'
 import {HOW, listHolders} from '../../sql/chain-rows.ts'
 import type {Tx} from '../../sql/database.ts'
 import {type ChainRow, type LogRow, type OpenQuestion, type Settlement, settleIn} from '../../sql/ledger.ts'
@@ -11,11 +12,13 @@ import {
   type ReleasedRow,
   type RowStanding,
 } from '../../sql/outside-ledger.ts'
-import {renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
+import {clearAllowanceNote, renewOutsideLease, restoreLease, type StandingRun} from '../../sql/outside-runs.ts'
+import {listClaimedElsewhere} from '../../sql/record-claims.ts'
 import {loseParents, releaseParents} from '../../sql/replacements.ts'
 import {OUTCOMES, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
-import {type ItemResult, keepResults} from '../../sql/writes.ts'
+import {type ItemResult, keepProblem, keepResults, listResults} from '../../sql/writes.ts'
 import {rowsSettled} from '../metrics/rows.ts'
+import {leaseSeconds} from '../runs/lease-seconds.ts'
 import {type Counts, openCounts} from './counts.ts'
 
 /** What one row of a batch came to. `mayGoOn`: for all we know the CRM is still at it. `unsent`: nothing was asked of the CRM. */
@@ -49,8 +52,11 @@ export const settleBatch = async (tx: Tx, run: StandingRun, batch: Batch, ends: 
   for (const [at, standing] of standings.entries()) enter(sheet, {standing, attempt: batch.attempts[at]!, at}, held.get(at) ?? ends[at]!)
   await putSheet(tx, run, sheet, [batch.batch])
   if (results.length) await keepResults(tx, {write: batch.write, results: withHeld(results, batch, held)})
+  if (run.stoppedBy && ends.some(isWritten)) await clearAllowanceNote(tx, {no: run.no, leaseSeconds})
   if (batch.kind === KINDS.replace) await giveBack(tx, batch, ends)
 }
+
+const isWritten = ({outcome}: End) => outcome === 'created' || outcome === 'updated'
 
 /**
  * The answer to a batch that was given up takes the place of the guess, in the log and for its asker, where the row has not been sent again
@@ -62,10 +68,12 @@ export const settleLate = async (tx: Tx, run: StandingRun, batch: Batch, ends: E
   const {module} = batch
   const standings = await listRowStandings(tx, {run: run.no, chain, module, keys: batch.keys})
   const held = await findHeld(tx, {chain, module, keys: batch.keys, ends})
+  const claimed = await findClaimed(tx, run, ends)
   const sheet = openSheet(batch)
   const told = new Set<number>()
   for (const [at, standing] of standings.entries()) {
     const end = held.get(at) ?? ends[at]!
+    if (end.outcome === 'created' && claimed.has(end.recordId)) continue
     if (!isGuess(batch, standing, at) || end.outcome === 'unanswered' || end.outcome === 'unsent') continue
     enter(sheet, {standing: {...standing, kind: null}, attempt: batch.attempts[at]!, at}, end)
     sheet.closed.push({module, key: standing.key})
@@ -75,6 +83,13 @@ export const settleLate = async (tx: Tx, run: StandingRun, batch: Batch, ends: E
   await putSheet(tx, run, sheet, [])
   const known = results.filter(({at}) => told.has(at))
   if (known.length) await keepResults(tx, {write: batch.write, results: withHeld(known, batch, held), late: true})
+}
+
+/** The created records that a row of another chain took over after the batch was given up: that row keeps its record. */
+const findClaimed = async (tx: Tx, {no, chainNo, connectorId}: StandingRun, ends: End[]): Promise<Set<string>> => {
+  const records = ends.flatMap(end => (end.outcome === 'created' ? [end.recordId] : []))
+  if (records.length === 0) return new Set()
+  return new Set(await listClaimedElsewhere(tx, {chain: chainNo ?? no, connector: connectorId!, records}))
 }
 
 const isGuess = ({fresh, attempts}: Batch, {outcome, kind, lastAttempt, sending}: RowStanding, at: number) =>
@@ -98,12 +113,14 @@ const giveBack = async (tx: Tx, {write, targets, secondsLeft = 0}: Batch, ends: 
 
 const isLost = (end: End) => end.outcome === 'unanswered' && end.mayGoOn === true
 
-/** What the CRM said of an item is not what its row came to where another row has the record. */
-const withHeld = (results: ItemResult[], {ats}: Batch, held: Map<number, Refused>): ItemResult[] => {
+/** The answer to an item whose record another row has: the CRM said that it made the record without saying which. */
+const withHeld = (results: ItemResult[], {ats}: Batch, held: Map<number, HeldEnd>): ItemResult[] => {
   const ofItem = new Map([...held].map(([row, end]) => [ats[row]!, end]))
   return results.map(told => {
     const end = ofItem.get(told.at)
-    return end ? {at: told.at, result: {ok: false, code: end.code, error: end.message}, again: false} : told
+    if (!end) return told
+    const crm = {...noAnswer, code: 'SUCCESS', details: {id: end.named}}
+    return {at: told.at, result: {ok: false, code: end.code, error: end.message, crm}, again: false}
   })
 }
 
@@ -122,11 +139,15 @@ export const writeDown = async (tx: Tx, run: StandingRun, settled: WrittenDown) 
 }
 
 /** A batch whose answer nobody waits for any more: what was asked may have been done, and its asker is told so. */
-export const settleDead = (tx: Tx, run: StandingRun, send: OutsideSend) => {
+export const settleDead = async (tx: Tx, run: StandingRun, send: OutsideSend) => {
+  const {write} = send
   const message = 'The process that sent it was lost before an answer came'
   const ends: End[] = send.keys.map(() => ({outcome: 'unanswered', message}))
-  const results = [...new Set(send.ats)].map(at => ({at, result: {ok: false, error: message, crm: noAnswer}, again: false}))
-  return settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results)
+  const result = {ok: false, error: message, crm: noAnswer}
+  const results = [...new Set(send.ats)].map(at => ({at, result, again: false}))
+  await settleBatch(tx, run, {...send, flow: send.flow || null}, ends, results)
+  const isEvery = (await listResults(tx, write)).every(one => isDeepStrictEqual(one.result, result))
+  if (isEvery) await keepProblem(tx, {id: write, problem: {crm: noAnswer, renews: false}})
 }
 
 /** The CRM's error object of a call nobody heard the end of. */
@@ -135,21 +156,23 @@ export const noAnswer = {
   ...{unanswered: true, retryAfterMs: null, quotaSpent: false},
 }
 
-type Refused = Extract<End, {outcome: 'refused'}>
+/** `named`: the record that another row made. Source: the specification's CRM error object, `unanswered`. */
+type HeldEnd = Extract<End, {outcome: 'unanswered'}> & {named: string}
 
-const heldEnd = (recordId: string): Refused => ({
-  outcome: 'refused',
+const heldEnd = (recordId: string): HeldEnd => ({
+  outcome: 'unanswered',
   code: 'RECORD_HELD',
-  message: `The CRM named record ${recordId}, which another row of this run made`,
+  message: `The CRM named record ${recordId}, which another row of this run made. Look for this row's record in the CRM`,
+  named: recordId,
 })
 
-/** What rows came to that are said to have made a record which another row of the chain has, by their places. */
+/** The ends of rows whose answer names a record that another row of the chain made, by their places. */
 const findHeld = async (tx: Tx, {chain, module, keys, ends}: {chain: number; module: number; keys: string[]; ends: End[]}) => {
   const made = ends.flatMap((end, at) => (end.outcome === 'created' ? [{at, recordId: end.recordId}] : []))
-  if (made.length === 0) return new Map<number, Refused>()
+  if (made.length === 0) return new Map<number, HeldEnd>()
   const holders = await listHolders(tx, {chain, module, records: made.map(({recordId}) => recordId)})
   const keyOf = new Map(holders.map(({recordId, key}) => [recordId, key]))
-  const held = new Map<number, Refused>()
+  const held = new Map<number, HeldEnd>()
   for (const {at, recordId} of made) {
     const key = keys[at]!
     if ((keyOf.get(recordId) ?? key) !== key) held.set(at, heldEnd(recordId))

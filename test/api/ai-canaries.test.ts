@@ -156,6 +156,47 @@ test('what is annotated elsewhere is personal here: another module, another conn
   t.regex(sent, /plain2/)
 })
 
+for (const [how, transform] of [
+  ['by name', 'row["Xyz tone"].length'],
+  ['by an escaped name', String.raw`row["Xyz\u0020tone"].length`],
+  ['with the whole row', 'Object.values(row).join()'],
+  ['through a library', 'marks.first(row)'],
+] as const)
+  test(`a column that an import's flow writes to a personal field ${how} leaves neither by formula nor by auto-map`, async t => {
+    const {house, model, api} = t.context
+    const home = await openHome(house, {policy: 'allow', pii: ['Spend']})
+    if (how === 'through a library') await publishLibrary(home)
+    const secrets = Array.from({length: 6}, next)
+    const columns = ['Xyz tone', 'Last Name']
+    const rows = secrets.map((secret, at) => [secret, `plain${at}`])
+    const path = `/orgs/${home.org}/imports`
+    const {import: made} = await ok(home.call('POST', path, {connectorId: home.connector}), 201)
+    const csv = [columns, ...rows].map(row => `${row.join(',')}\n`).join('')
+    const {source} = await ok(home.call('POST', `${path}/${made.id}/sources?name=a.csv`, csv, {'content-type': 'text/csv'}), 201)
+    const fields = [
+      {field: 'Spend', mode: 'expression', transform},
+      {field: 'Last_Name', mode: 'column', source: 'Last Name'},
+    ]
+    const flow = {id: 'f', sourceId: source.id, module: 'People', fields}
+    await ok(home.call('PUT', `${path}/${made.id}/flows`, [flow]), 200)
+    model.clear()
+    model.always(answers)
+    const call = openCalls(api.url)(home.token)
+    const about = {import: made.id, columns, rows}
+    await ok(call('POST', '/ai/auto-map', {modules: ['People'], ...about}), 200)
+    await call('POST', '/ai/formula', {module: 'People', field: 'City', question: `Take ${secrets[0]}`, ...about})
+    t.true(model.journal.length > 1)
+    const sent = model.received()
+    for (const secret of secrets) t.deepEqual(traces(secret, sent), [], secret)
+    t.is(/plain3/.test(sent), how.includes('name'), 'an expression that reads the whole row makes every column personal')
+  })
+
+const publishLibrary = (home: Home) => {
+  const source = 'export const first = row => Object.keys(row).length'
+  const manifest = {namespace: 'marks', version: '1.0.0', scope: 'org', functions: [{name: 'first', description: 'x'}]}
+  return ok(home.call('PUT', `/orgs/${home.org}/libraries/marks`, {manifest, source}), 200)
+}
+
 test('annotations that cannot be read let nothing leave', async t => {
   const {house, model, api} = t.context
   const home: Home = await openHome(house, {policy: 'allow', pii: ['Phone']})

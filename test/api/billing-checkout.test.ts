@@ -36,7 +36,7 @@ test('a plan: by card, for the customer, at the price sold, with our word on it'
   t.like(lines.data, [{price: {id: prices['business.year']}, quantity: 1}])
   t.like(data, {billing_mode: {type: 'flexible'}, metadata: {...metadata, interval: 'year', requested_by: person}})
   t.like(payment.find(customer), {email, metadata: {app: 'lading', org_id: org}})
-  t.is(payment.find(customer)!.name, null, 'only what the payer types there')
+  t.like(payment.find(customer), {name: 'Test Org', description: 'Test Org'}, 'of people only what the payer types there')
 
   const other = await ok(as('POST', '/billing/checkout', {...plan, successUrl: `${app}/paid?s={CHECKOUT_SESSION_ID}`, cancelUrl: app}), 200)
   t.like(payment.find(sessionOf(other.url)), {success_url: `${app}/paid?s={CHECKOUT_SESSION_ID}`, cancel_url: app})

@@ -202,11 +202,13 @@ test('what staff have agreed by a schedule of their own is not what waits: takin
 })
 
 test('a move down to a price that is sold no more is taken back like any other', async t => {
-  const {house, prices} = billing
+  const {house, payment, prices, stripe} = billing
   const payer = await openWaiting(billing, 'D', {planKey: 'business'})
+  const product = payment.find(prices['team.month'])!.product
+  const other = await stripe.prices.create({product, currency: 'eur', unit_amount: 1, recurring: {interval: 'month'}})
   const patch = (paymentPriceMonthlyId: string) =>
     ok(house.as(house.adminToken)('PATCH', '/billing/admin/plans/team.1/payment', {paymentPriceMonthlyId}), 200)
-  await patch(prices.credits_500)
+  await patch(other.id)
   await ok(payer.takeBack(), 200)
   t.is(payer.schedule(), null)
   await patch(prices['team.month'])

@@ -165,7 +165,7 @@ test('an end asked for at the portal, which says it by a date, is taken back', a
     t.is(waitsAt(payer), 'N')
     t.regex(payment.journal({method: 'POST'}).at(-1)!.body, /(^|&)cancel_at=(&|$)/, 'by the date too')
   }
-  await ok(payer.ask({planKey: 'free'}), 200)
+  await payment.dashboard.cancelAtPeriodEnd(payer.id)
   payment.clearJournal()
   await ok(payer.takeBack(), 200)
   t.regex(payment.journal({method: 'POST'}).at(-1)!.body, /(^|&)cancel_at_period_end=false(&|$)/, 'what the flag said, by the flag')

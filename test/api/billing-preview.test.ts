@@ -214,3 +214,46 @@ test('an end at a date that staff have set does not move what comes before it', 
   t.deepEqual([done.effectiveAt, done.next, waitsAt(payer)], [shown.effectiveAt, shown.next, 'D'])
   await settleMoney(t, billing)
 })
+
+test('an API token previews a change and takes a waiting one back; the change itself needs somebody who signed in', async t => {
+  const payer = await openWaiting(billing, 'D', {planKey: 'business'})
+  const {secret} = await ok(payer.call('POST', `/orgs/${payer.org}/tokens`, {name: 'ci'}), 201)
+  const call = billing.house.as(secret)
+  const path = `/orgs/${payer.org}/billing/plan`
+  const {previewToken} = await ok(call('POST', `${path}/preview`, {planKey: 'enterprise'}), 200)
+  await refused(t, call('POST', path, {planKey: 'enterprise', previewToken}), 403, 'SESSION_REQUIRED')
+  t.is(waitsAt(payer), 'D')
+  await ok(call('DELETE', `${path}/pending`), 200)
+  t.is(waitsAt(payer), 'N')
+})
+
+test('in a trial bought ahead nothing is due now, and the first charge is that of the trial’s end', async t => {
+  const {stripe, payment, prices} = billing
+  const payer = await openPayer(billing, {planKey: 'team'})
+  await payment.dashboard.cancelNow(payer.id)
+  const ends = payment.now() + 10 * 86_400
+  const metadata = {plan_version_id: 'team.1', plan_key: 'team', interval: 'month', after_trial: 'true'}
+  const {id} = await stripe.subscriptions.create({
+    customer: payer.customer,
+    items: [{price: prices['team.month']}],
+    trial_end: ends,
+    metadata,
+  })
+  const at = new Date(ends * 1000).toISOString()
+  const charged = payer.charged()
+  for (const [ask, amount] of [
+    [{planKey: 'business'}, 9000],
+    [{planKey: 'business', interval: 'year'}, 90_000],
+  ] as const) {
+    const shown = await look(payer, ask)
+    t.deepEqual([shown.due, shown.lines], [{amount: 0, currency: 'eur'}, []])
+    t.deepEqual([shown.effectiveAt, shown.next], [at, {amount, currency: 'eur', at}])
+    const done = await ok(payer.ask({...ask, previewToken: shown.previewToken}), 200)
+    t.deepEqual([done.change, done.due, done.effectiveAt, done.next], [shown.change, shown.due, shown.effectiveAt, shown.next])
+    t.is(payer.charged(), charged)
+  }
+  await payment.advanceTo(ends + 2 * 3600)
+  t.is(payment.find(id)!.status, 'active')
+  t.is(payer.charged() - charged, 90_000)
+  await settleMoney(t, billing)
+})

@@ -2,6 +2,7 @@ import {request} from 'node:http'
 import test from 'ava'
 import {switchMaintenance} from '../../api/maintenance-switch.ts'
 import {takeHold} from '../../sql/billing-accounts.ts'
+import {listWaitingEvents, startEvent} from '../../sql/payment-events.ts'
 import {type Billing, openBilling, seedSubscription, WEBHOOK_SECRET} from '../billing.ts'
 import {ok} from '../importing.ts'
 import {makeEvent, signed, tell} from '../telling.ts'
@@ -88,12 +89,12 @@ test.serial('without a key it says so, and during maintenance that it is maintai
   const house = await world(t)
   const body = makeEvent('evt_1', 'customer.subscription.updated', thing)
   t.like(await tell(house, body), {status: 503, code: 'NOT_CONFIGURED'})
-  await switchMaintenance(house.config, 'on')
+  await switchMaintenance(house.db, 'on')
   await until(
     () => tell(house, body),
     ({code}) => code === 'MAINTENANCE',
   )
-  await switchMaintenance(house.config, 'off')
+  await switchMaintenance(house.db, 'off')
 })
 
 test.serial('the log is read newest first, as many as are asked for, and holds nothing of a person', async t => {
@@ -161,3 +162,80 @@ test.serial(
     })
   },
 )
+
+test.serial('a body that is signed and no event is refused, and not kept', async t => {
+  const {house} = billing
+  const before = await readLog()
+  const event = JSON.parse(makeEvent('evt_no_event', 'customer.subscription.updated', thing))
+  const {id: _id, ...noId} = event
+  const {data: _data, ...noData} = event
+  for (const none of [
+    [],
+    'x',
+    null,
+    7,
+    {},
+    noId,
+    noData,
+    {...event, id: 1},
+    {...event, data: {object: null}},
+    {...event, livemode: 'no'},
+  ]) {
+    const text = JSON.stringify(none)
+    const {status, code} = await tell(house, text, signed(text))
+    t.deepEqual([status, code], [400, text === 'null' ? 'SIGNATURE_INVALID' : 'INVALID'], `signed, and no event: ${text}`)
+  }
+  t.deepEqual(await readLog(), before)
+})
+
+test.serial('the log is read by status, type and org, page after page, and what failed is applied again', async t => {
+  const {house} = billing
+  const {org} = await house.makeOrg()
+  const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  const of = {...thing, customer}
+  for (let n = 0; n < 3; n++) await tell(house, makeEvent(`evt_log_${n}`, 'customer.subscription.updated', of))
+  await tell(house, makeEvent('evt_log_other', 'invoice.paid', {id: 'in_1', object: 'invoice', customer, metadata: {}}))
+  await house.hot.query(`update payment_events set status = 'failed', attempts = 5, error = 'X' where id = 'evt_log_1'`)
+  const page = async (query: string) =>
+    ok(house.as(house.adminToken)('GET', `/billing/admin/events?org=${org}&${query}`), 200) as Promise<{
+      events: Logged[]
+      nextCursor: string
+    }>
+  const idsOf = async (query: string) => (await page(query)).events.map(({id}) => id)
+  t.deepEqual(await idsOf('status=failed'), ['evt_log_1'])
+  t.deepEqual(await idsOf('type=invoice.paid'), ['evt_log_other'])
+  const first = await page('limit=3')
+  t.deepEqual(
+    first.events.map(({id}) => id),
+    ['evt_log_other', 'evt_log_2', 'evt_log_1'],
+  )
+  const last = await page(`limit=3&cursor=${first.nextCursor}`)
+  t.deepEqual([last.events.map(({id}) => id), last.nextCursor], [['evt_log_0'], null])
+  t.is((await house.as(house.adminToken)('GET', `/billing/admin/events?cursor=${first.nextCursor}`)).body.code, 'INVALID_CURSOR')
+  t.is((await house.as(house.adminToken)('GET', '/billing/admin/events?status=lost')).status, 400)
+
+  const retry = (id: string) => house.as(house.adminToken)('POST', `/billing/admin/events/${id}/retry`)
+  await house.hot.query(`delete from pgboss.job where data ->> 'event' = 'evt_log_1'`)
+  t.like(await ok(retry('evt_log_1'), 200), {event: {id: 'evt_log_1', status: 'received', orgId: org}})
+  const {rows} = await house.hot.query(`select attempts from payment_events where id = 'evt_log_1'`)
+  t.is(rows[0].attempts, 0)
+  const jobs = await house.queue.findJobs<{event: string}>('payment.event')
+  t.true(jobs.some(({data, state}) => data.event === 'evt_log_1' && state === 'created'))
+  await house.hot.query(`update payment_events set status = 'processed', processed_at = now() where id = 'evt_log_1'`)
+  t.is((await retry('evt_log_1')).status, 404)
+  t.is((await retry('evt_nobody')).status, 404)
+})
+
+test.serial('an event whose worker died is taken up again as soon as nobody holds its org', async t => {
+  const {house} = billing
+  const {org} = await house.makeOrg()
+  const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  await tell(house, makeEvent('evt_left', 'customer.subscription.updated', {...thing, customer}))
+  const waiting = () =>
+    listWaitingEvents(house.db, {patienceSeconds: 300, usualAttempts: 5, mostAttempts: 40, mostSeconds: 21_600, limit: 100})
+  t.true(await takeHold(house.db, {org, holder: 'events:of-a-dead-worker', seconds: 3600}))
+  await startEvent(house.db, 'evt_left')
+  t.false((await waiting()).includes('evt_left'))
+  await house.hot.query('update billing_accounts set held_until = now() - make_interval(secs => 1) where org_id = $1', [org])
+  t.true((await waiting()).includes('evt_left'))
+})

@@ -28,7 +28,7 @@ const told = ({status, headers, body}: {status: number; headers: Headers; body: 
 test('a bundle applies its registry, says that it did, and tells the version it made', async t => {
   const {push, full, call, at, org, connector, version} = await open()
   const answer = await push({registry: full}, '"1"')
-  t.deepEqual(answer.body, {ok: true, warnings: [], registryVersion: 2})
+  t.deepEqual(answer.body, {ok: true, warnings: [], skippedLibraries: [], registryVersion: 2})
   t.is(answer.headers.get('etag'), '"2"')
   t.deepEqual(await ok(call('GET', at('registry')), 200), {...full, version: 2})
   const {changes} = await ok(call('GET', `/orgs/${org}/config/changes?connector=${connector}`), 200)
@@ -88,7 +88,12 @@ test('templates are applied by name, shared, and make no version of the configur
   const mine = await makeTemplate(call, org)
   const [one, two] = [leadsTemplate(), leadsTemplate({name: 'Two', connectorId: connector})]
   const list = async () => (await ok(call('GET', `/orgs/${org}/templates`), 200)).templates
-  t.deepEqual((await push({registry: full, templates: [two, one]}, '1')).body, {ok: true, warnings: [], registryVersion: 2})
+  t.deepEqual((await push({registry: full, templates: [two, one]}, '1')).body, {
+    ok: true,
+    warnings: [],
+    skippedLibraries: [],
+    registryVersion: 2,
+  })
   const made = (await list()).filter(({shared}: any) => shared)
   t.deepEqual(made.map(({name, version, mine}: any) => [name, version, mine]).sort(), [
     ['Leads of the month', 1, true],

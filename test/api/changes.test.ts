@@ -4,6 +4,7 @@ import {recordChanges} from '../../shared/registry/change.ts'
 import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
 import {addConnector, discover, openRegistry} from '../registering.ts'
+import {leadsTemplate, makeTemplate} from '../templating.ts'
 import {type World, world} from '../world.ts'
 
 let house: World
@@ -43,7 +44,7 @@ test('a change by a token names the token, also after it was revoked', async t =
   const {token, secret} = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'pipeline'}), 201)
   await ok(house.as(secret)('PATCH', at('settings'), {timezone: 'Europe/Berlin'}), 200)
   await ok(call('DELETE', `/orgs/${org}/tokens/${token.id}`), 200)
-  t.like((await changes())[0], {
+  t.like((await changes('?page=general'))[0], {
     via: 'token',
     tokenId: token.id,
     tokenName: 'pipeline',
@@ -101,6 +102,69 @@ test('the Connections page is the org’s, each row with its connection', async 
   } as const
   await house.db.transaction(tx => recordChanges(tx, {org, via: 'session', person}, [change]))
   t.like((await changes('?page=connections'))[0], {connectorId: connector, registryVersion: null, before: 'Old'})
+})
+
+test('creating and revoking an API token is on the tokens page, once each', async t => {
+  const {call, org, person, changes} = await open()
+  const {token, secret} = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'pipeline'}), 201)
+  for (let time = 0; time < 2; time++) await ok(call('DELETE', `/orgs/${org}/tokens/${token.id}`), 200)
+  const about = {tokenId: token.id, prefix: token.prefix, expiresAt: null}
+  const found = await changes('?page=tokens')
+  t.like(found, [
+    {subject: 'token.revoked', target: 'pipeline', before: about, after: null, userId: person, via: 'session'},
+    {subject: 'token.created', target: 'pipeline', before: null, after: about, userId: person, via: 'session'},
+  ])
+  t.is(found.length, 2)
+  t.false(JSON.stringify(found).includes(secret))
+})
+
+test('every change of a template is on the templates page; a private one is named by its id', async t => {
+  const {call, org, changes} = await open()
+  const template = await makeTemplate(call, org)
+  const path = `/orgs/${org}/templates/${template.id}`
+  const write = async (name: string) => ok(call('PUT', path, leadsTemplate({name})), 200)
+  await write('Secret plan')
+  await write('Secret plan')
+  for (const shared of [true, true]) await ok(call('POST', `${path}/share`, {shared}), 200)
+  await write('Public plan')
+  const {secret} = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'repository'}), 201)
+  const push = (name: string, more: object = {}) =>
+    ok(house.as(secret)('POST', `/orgs/${org}/config/bundle`, {templates: [leadsTemplate({name, ...more})]}), 200)
+  await push('Public plan', {description: 'Changed'})
+  await push('Public plan', {description: 'Changed'})
+  await push('Pushed')
+  await ok(call('DELETE', path), 200)
+  const found = await changes('?page=templates')
+  t.deepEqual(
+    found.map(({subject, target, after, via}) => [subject, target, after?.version ?? after, via]),
+    [
+      ['template.deleted', 'Public plan', null, 'session'],
+      ['template.created', 'Pushed', 1, 'token'],
+      ['template.changed', 'Public plan', 4, 'token'],
+      ['template.changed', 'Public plan', 3, 'session'],
+      ['template.shared', 'Secret plan', true, 'session'],
+      ['template.changed', template.id, 2, 'session'],
+      ['template.created', template.id, 1, 'session'],
+    ],
+  )
+  t.deepEqual(found[0].before, {templateId: template.id, version: 4})
+})
+
+test('creating, renaming and deleting an import is on the imports page', async t => {
+  const {call, org, connector, changes} = await open()
+  const path = `/orgs/${org}/imports`
+  const {import: made} = await ok(call('POST', path, {connectorId: connector, name: 'March'}), 201)
+  for (let time = 0; time < 2; time++) await ok(call('PATCH', `${path}/${made.id}`, {name: 'April'}), 200)
+  await ok(call('DELETE', `${path}/${made.id}`), 200)
+  const found = await changes('?page=imports')
+  t.deepEqual(
+    found.map(({subject, target, before, after, connectorId}) => [subject, target, before, after, connectorId]),
+    [
+      ['import.deleted', 'April', {importId: made.id}, null, connector],
+      ['import.renamed', 'March', 'March', 'April', connector],
+      ['import.created', 'March', null, {importId: made.id, templateId: null}, connector],
+    ],
+  )
 })
 
 test('a connection the asker may not use is none; an unknown page or cursor is refused', async t => {

@@ -81,9 +81,9 @@ test('half an answer ends with an error, is not kept and costs nothing', async t
 
 test('without credits nothing is asked, and what is left is told', async t => {
   const {house, model} = t.context
-  const talk = await openImport(house, {credits: 3})
+  const talk = await openImport(house, {credits: 1})
   const {status, body} = await ask(talk)
-  t.deepEqual([status, body.code, body.balance.available], [402, 'CREDITS_EXHAUSTED', 3])
+  t.deepEqual([status, body.code, body.balance.available], [402, 'CREDITS_EXHAUSTED', 1])
   t.is(model.journal.length, 0)
 })
 

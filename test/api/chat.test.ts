@@ -7,6 +7,7 @@ import {openCalls} from '../client.ts'
 import {accounts, ok, openOrg, runImport} from '../importing.ts'
 import type {Answer, Question} from '../simulators/model/answers.ts'
 import {calls, chat, openImport, openTalking, readModel, resultOf, type Talk, type Talking} from '../talking.ts'
+import {until} from '../until.ts'
 
 /** One model for all: the tests take turns. */
 const test = anyTest.serial as TestFn<Talking>
@@ -42,6 +43,56 @@ test('an answer comes in parts, is kept with its price before it is done, and is
   )
   const bare = await chat(talk, {message: 'Without an import?'})
   t.is(bare.done.turn, null)
+})
+
+test('a question sets aside what its first step may cost, so that a small balance is spent on answers', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house, {credits: 6})
+  model.always(() => ({text: 'Yes.'}))
+  model.faults.add({action: {type: 'hold'}, times: 2})
+  const asking = [ask(talk), ask(talk)]
+  await until(
+    () => model.faults.held(),
+    held => held === 2,
+  )
+  const {balance} = await usageOf(talk, 'chat')
+  t.true(balance.reserved <= 6, `${balance.reserved} for two questions`)
+  model.faults.release()
+  for (const {done} of await Promise.all(asking)) t.is(done.credits, 1)
+  for (let time = 0; time < 3; time++) t.is((await ask(talk)).done.credits, 1)
+  t.like(await usageOf(talk, 'chat'), {requests: 5, credits: 5, balance: {available: 1, reserved: 0}})
+})
+
+test('every further step is set aside before it is asked; without credits for it the answer ends and says so', async t => {
+  const {house, model} = t.context
+  const rich = await openImport(house, {credits: 50})
+  const looking = {...calls('get_schema', {module: null}), usage: {input: 4_000, output: 1_000}}
+  model.script(looking, looking, {text: 'I see.', usage: {input: 4_000, output: 1_000}})
+  const whole = await ask(rich)
+  t.deepEqual([whole.text, whole.done.credits, whole.done.notes], ['I see.', 6, []])
+  const poor = await openImport(house, {credits: 5})
+  model.clear()
+  model.script(looking, looking, {text: 'I see.'})
+  const {text, done} = await ask(poor)
+  t.deepEqual([text, done.credits, model.journal.length], ['', 4, 2])
+  t.regex(done.notes[0], /credits ran out/)
+  t.like((await usageOf(poor, 'chat')).balance, {available: 1, reserved: 0})
+  t.is((await poor.turns()).turns.length, 1)
+})
+
+test('a staff view spends none of the org’s credits', async t => {
+  const {house, model} = t.context
+  const talk = await openImport(house)
+  const body = {message: 'How?', import: talk.importId}
+  const sample = {columns: ['Qzx'], rows: [['teal']]}
+  for (const write of [true, false]) {
+    const view = house.as(await house.openView({org: talk.org, write}))
+    const code = write ? 'IMPERSONATION_REFUSED' : 'IMPERSONATION_READ_ONLY'
+    t.like(await view('POST', '/ai/chat', body), {status: 403, body: {code}})
+    t.like(await view('POST', '/ai/auto-map', {modules: ['People'], ...sample}), {status: 403, body: {code}})
+    t.like(await view('POST', '/ai/formula', {module: 'People', field: 'City', question: 'How?', ...sample}), {status: 403, body: {code}})
+  }
+  t.is(model.journal.length, 0)
 })
 
 test('the model looks at the modules and their fields', async t => {

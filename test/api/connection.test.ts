@@ -81,6 +81,31 @@ test('connecting again as the same CRM user brings an ended connection back unde
   t.like((await healthOf(place))[0], {state: 'connected', health: 'ok', name: 'Example CRM'})
 })
 
+test('of many first consents of one CRM user at once one connection comes', async t => {
+  for (let round = 0; round < 5; round++) {
+    const place = await house.makeOrg({role: 'admin'})
+    const visits = await Promise.all(['a', 'b', 'c', 'd'].map(name => connectFrom(place, {name})))
+    const backs = await Promise.all(visits.map(visit => consent(visit)))
+    const answers = await Promise.all(visits.map(({cookie}, at) => comeBack(house.as(null), backs[at]!, cookie)))
+    t.is(new Set(answers.map(answer => messageOf(answer).connectorId)).size, 1)
+    t.is((await healthOf(place)).length, 1)
+  }
+})
+
+test('connecting and connecting again are on the connections page of the history', async t => {
+  const place = await house.makeOrg({role: 'admin'})
+  const id = await house.connect(place.token, {name: 'Main CRM'})
+  await house.connect(place.token, {name: 'Another name'})
+  const {changes} = (await house.as(place.token)('GET', `/orgs/${place.org}/config/changes?page=connections`)).body
+  t.deepEqual(
+    changes.map(({subject, target, after, connectorId, userId}: any) => [subject, target, after, connectorId, userId]),
+    [
+      ['connection.connected', 'Main CRM', 'connected', id, place.person],
+      ['connection.added', 'Main CRM', 'connected', id, place.person],
+    ],
+  )
+})
+
 test('a connection in trouble is an answer', async t => {
   const own = await world(t)
   const place = await own.makeOrg({role: 'admin'})

@@ -29,6 +29,10 @@ const changesOf = async ({world, org}: Here) =>
   (await listChanges(world.db, {org, limit: 50})).map(({page, subject, target, before, after, connectorId, registryVersion, via}) => ({
     ...{page, subject, target, before, after, connectorId, registryVersion, via},
   }))
+const added = (connectorId: string) => ({
+  ...{page: 'connections', subject: 'connection.added', target: 'Example CRM', before: null, after: 'connected'},
+  ...{connectorId, registryVersion: null, via: 'session'},
+})
 const revocations = ({world}: Here) => world.crm.journal({path: '/oauth/v2/token/revoke'}).length
 const outcomeOf = ({status, body}: {status: number; body: any}) => [status, body.code]
 
@@ -39,7 +43,7 @@ test('a connection is renamed, and the change is in the history once', async t =
   t.like(body.connector, {id, name: 'Sales CRM', kind: 'zoho', state: 'connected', writesPaused: false})
   t.is((await t.context.call('PATCH', at(t.context, id), {name: 'Sales CRM'})).status, 200)
   const change = {page: 'connections', subject: 'connection.name', target: 'Sales CRM', before: 'Example CRM', after: 'Sales CRM'}
-  t.deepEqual(await changesOf(t.context), [{...change, connectorId: id, registryVersion: null, via: 'session'}])
+  t.deepEqual(await changesOf(t.context), [{...change, connectorId: id, registryVersion: null, via: 'session'}, added(id)])
   for (const name of ['', '   ', 'x'.repeat(101), 7])
     t.deepEqual(outcomeOf(await t.context.call('PATCH', at(t.context, id), {name})), [400, 'INVALID'])
 })
@@ -62,7 +66,7 @@ test('a disconnected connection is forgotten here and revoked at the CRM, once',
     before: 'connected',
     after: 'disconnected',
   }
-  t.deepEqual(await changesOf(t.context), [{...change, connectorId: id, registryVersion: null, via: 'session'}])
+  t.deepEqual(await changesOf(t.context), [{...change, connectorId: id, registryVersion: null, via: 'session'}, added(id)])
   const refused = await call('POST', `/orgs/${t.context.org}/discovery/run`, {connectorId: id}, {prefer: 'wait=30'})
   t.like(refused.body.job, {state: 'refused', error: {code: 'CONNECTION_UNAVAILABLE', connection: 'disconnected'}})
 })

@@ -1,6 +1,4 @@
 import {once} from 'node:events'
-import {mkdir, rm, writeFile} from 'node:fs/promises'
-import {join} from 'node:path'
 import test from 'ava'
 import {routes} from '../../api/routes.ts'
 import {sql} from '../../sql/database.ts'
@@ -75,17 +73,4 @@ test('during maintenance everything but health and robots is refused before anyt
   const [first] = (await once(half.socket, 'data')) as [string]
   t.is(readAnswer(first).status, 503, 'answered without waiting for the body')
   half.socket.destroy()
-})
-
-test('a file in the storage folder switches maintenance on and off', async t => {
-  const house = await world(t)
-  const path = join(house.config.STORAGE_DIR, 'maintenance')
-  const codeNow = async () => (await house.as(null)('GET', '/auth/me')).body.code
-  t.is(await codeNow(), 'AUTH_REQUIRED')
-  await mkdir(house.config.STORAGE_DIR, {recursive: true})
-  await writeFile(path, '')
-  await until(codeNow, code => code === 'MAINTENANCE')
-  await rm(path)
-  await until(codeNow, code => code === 'AUTH_REQUIRED')
-  t.pass()
 })

@@ -57,13 +57,21 @@ test('a library is published, read and listed', async t => {
   t.like((await changes())[0], {subject: 'library.published', target: 'speech', before: null, after, userId: person, via: 'session'})
 })
 
-test('the resolved configuration carries the libraries, and its tag changes with them', async t => {
-  const {org, owner, path} = await newOrg()
-  const before = await owner('GET', `/orgs/${org}/config/resolved`)
+test('the resolved configuration carries the libraries, and its tag changes with them and with their management', async t => {
+  const {org, owner, path, version} = await newOrg()
+  const before = await version()
+  const read = (tag?: string) => owner('GET', `/orgs/${org}/config/resolved`, undefined, tag ? {'if-none-match': tag} : {})
+  const tags = [(await read()).headers.get('etag')!]
   await owner('PUT', `${path}/speech`, {manifest: manifest('speech'), source})
-  const after = await owner('GET', `/orgs/${org}/config/resolved`, undefined, {'if-none-match': before.headers.get('etag')!})
-  t.is(after.status, 200)
-  t.is(after.body.libraries[0].namespace, 'speech')
+  for (const managedBy of [null, 'sdk', null, 'sdk'] as const) {
+    await owner('PUT', `${path}/speech/management`, {managedBy})
+    const {body, headers} = await read(tags.at(-1))
+    t.like(body, {registryVersion: before + 1, libraries: [{namespace: 'speech', managedBy}]})
+    tags.push(headers.get('etag')!)
+    await owner('PUT', `${path}/speech/management`, {managedBy})
+    t.is((await read(tags.at(-1))).status, 304, 'a request that changes nothing keeps the tag')
+  }
+  t.is(new Set(tags).size, 5)
 })
 
 test('each publish is the next version, and an old one comes back as the next', async t => {

@@ -1,8 +1,14 @@
 import {execFile} from 'node:child_process'
+import {mkdtemp, rm} from 'node:fs/promises'
+import {tmpdir} from 'node:os'
+import {join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {promisify} from 'node:util'
 import test from 'ava'
+import {listen} from '../../api/listen.ts'
 import {switchMaintenance} from '../../api/maintenance-switch.ts'
+import {openCalls} from '../client.ts'
+import {openCutOff} from '../cut-off.ts'
 import {until} from '../until.ts'
 import {type World, world} from '../world.ts'
 
@@ -12,7 +18,7 @@ const refused = [503, 'MAINTENANCE']
 const isOn = async ({as}: World) => (await as(null)('GET', '/auth/me')).body.code === 'MAINTENANCE'
 
 const switchTo = async (house: World, to: 'on' | 'off') => {
-  await switchMaintenance(house.config, to)
+  await switchMaintenance(house.db, to)
   await until(
     () => isOn(house),
     on => on === (to === 'on'),
@@ -49,12 +55,56 @@ test('where no ADMIN_TOKEN is set nothing passes', async t => {
     t.deepEqual(outcomeOf(await house.as(bearer)('POST', '/staff/people/per_1/delete')), refused)
 })
 
+test('one switch closes every API process of the deployment, whatever machine and storage folder it has', async t => {
+  const house = await world(t)
+  const STORAGE_DIR = await mkdtemp(join(tmpdir(), 'lading-elsewhere-'))
+  t.teardown(() => rm(STORAGE_DIR, {recursive: true}))
+  const other = await listen({...house.tools, config: {...house.config, STORAGE_DIR}})
+  t.teardown(other.drain)
+  const ask = (url: string) => openCalls(url)(null)('GET', '/auth/me')
+  for (const [to, code] of [
+    ['on', 'MAINTENANCE'],
+    ['off', 'AUTH_REQUIRED'],
+  ] as const) {
+    await switchMaintenance(house.db, to)
+    const switchedAt = Date.now()
+    for (const url of [house.url, other.url])
+      await until(
+        () => ask(url),
+        ({body}) => body.code === code,
+      )
+    t.true(Date.now() - switchedAt < 10_000)
+  }
+  await switchMaintenance(house.db, 'on')
+  const late = await listen(house.tools)
+  t.teardown(late.drain)
+  t.is((await ask(late.url)).body.code, 'MAINTENANCE', 'a process that starts knows it before its first request')
+})
+
+test('while the database is away, the switch stays as it was', async t => {
+  const {api, tools, proxy} = await openCutOff(t)
+  const codeNow = async () => (await openCalls(api.url)(null)('GET', '/auth/me')).body.code
+  await switchMaintenance(tools.db, 'on')
+  await until(codeNow, code => code === 'MAINTENANCE')
+  proxy.cut()
+  await t.throwsAsync(tools.hot.query('select 1'))
+  for (const end = Date.now() + 2500; Date.now() < end; ) t.is(await codeNow(), 'MAINTENANCE')
+  proxy.mend()
+  await until(
+    async () => {
+      await switchMaintenance(tools.db, 'off').catch(() => {})
+      return codeNow()
+    },
+    code => code === 'AUTH_REQUIRED',
+  )
+})
+
 test('the operator switches maintenance on and off by a command, and is told when the environment holds it on', async t => {
   const house = await world(t)
   const run = (to: string, environment = {}) =>
     promisify(execFile)(process.execPath, ['api/maintenance-switch.ts', to], {
       cwd: root,
-      env: {...process.env, STORAGE_DIR: house.config.STORAGE_DIR, MAINTENANCE: '', ...environment},
+      env: {...process.env, DATABASE_URL: house.config.DATABASE_URL, MAINTENANCE: '', ...environment},
     })
   t.is((await run('on')).stdout, 'Maintenance is switched on\n')
   await until(

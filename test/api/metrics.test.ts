@@ -132,11 +132,16 @@ test.serial('however many scrape at once, Postgres is asked once', async t => {
   t.is(new Set(each.map(one => sumOf(readSamples(one), 'lading_deployment_read_seconds'))).size, 3, 'and again once they are old')
 })
 
-test.serial('it answers in maintenance, and while Postgres is away with what it knows itself', async t => {
-  const {api, proxy} = await openCutOff(t, {MAINTENANCE: '1', METRICS_TOKEN})
+test.serial('in maintenance the figures are refused to everybody, the operator too', async t => {
+  const {api} = await openCutOff(t, {MAINTENANCE: '1', METRICS_TOKEN, ADMIN_TOKEN: house.adminToken})
+  for (const bearer of [METRICS_TOKEN, house.adminToken, 'somebody', null])
+    t.like(await openCalls(api.url)(bearer)('GET', '/metrics'), {status: 503, body: {code: 'MAINTENANCE'}})
+})
+
+test.serial('while Postgres is away it answers with the figures of the process alone', async t => {
+  const {api, proxy} = await openCutOff(t, {METRICS_TOKEN})
   const ask = openCalls(api.url)(METRICS_TOKEN)
-  t.is((await ask('GET', '/auth/me')).status, 503)
-  t.like(await openCalls(api.url)('somebody')('GET', '/metrics'), {status: 503, body: {code: 'MAINTENANCE'}})
+  t.is((await ask('GET', '/auth/me')).status, 401)
   proxy.cut()
   const {status, text} = await ask('GET', '/metrics')
   t.is(status, 200)

@@ -15,29 +15,42 @@ test.beforeEach(async ({context: {house}}) => {
 
 const success = (id: string) => ({code: 'SUCCESS', status: 'success', message: 'record added', details: {id}})
 
-test('a create the CRM answers with a record that another row has is refused in the log and in its result alike', async t => {
+test('a create the CRM answers with a record that another row has is unanswered in the log and in its result alike', async t => {
   const here = t.context
   const run = await here.authorise()
   const first = (await ok(here.create(run, [row('A')]), 200)).results[0].recordId
-  const [mine, twice] = ['4400001000000999001', '4400001000000999002']
-  const data = [first, mine, twice, twice].map(success)
+  const [mine, other] = ['4400001000000999001', '4400001000000999002']
+  const data = [first, mine, other].map(success)
   here.house.crm.faults.add({match: {method: 'POST', module: 'Accounts'}, action: {type: 'answer', status: 201, body: {data}}})
-  const rows = ['B', 'C', 'D', 'E'].map(key => row(key, key, {writeId: key}))
+  const rows = ['B', 'C', 'D'].map(key => row(key, key, {writeId: key}))
   const {results} = await ok(here.create(run, rows), 200)
   t.like(results, [
-    {rowKey: 'B', ok: false, code: 'RECORD_HELD'},
+    {rowKey: 'B', ok: false, code: 'RECORD_HELD', crm: {unanswered: true}},
     {rowKey: 'C', ok: true, recordId: mine},
-    {rowKey: 'D', ok: true, recordId: twice},
-    {rowKey: 'E', ok: false, code: 'RECORD_HELD'},
+    {rowKey: 'D', ok: true, recordId: other},
   ])
   t.false('recordId' in results[0] || 'outcome' in results[0])
   t.deepEqual((await ok(here.create(run, rows), 200)).results, results, 'asked again under its name it is told the same')
   const {finals, run: seen} = await assertLedger(here, run)
   t.deepEqual(
-    ['A', 'B', 'C', 'D', 'E'].map(key => finals.get(key).outcome),
-    ['created', 'refused', 'created', 'created', 'refused'],
+    ['A', 'B', 'C', 'D'].map(key => finals.get(key).outcome),
+    ['created', 'unanswered', 'created', 'created'],
   )
-  t.is(seen.rowsWritten, 3)
+  t.is(seen.rowsWritten, 4, 'an unanswered row stays counted')
+})
+
+test('an answer that names one record twice is trusted for none of its rows', async t => {
+  const here = t.context
+  const run = await here.authorise()
+  const data = ['4400001000000999011', '4400001000000999012', '4400001000000999012'].map(success)
+  here.house.crm.faults.add({match: {method: 'POST', module: 'Accounts'}, action: {type: 'answer', status: 201, body: {data}}})
+  const rows = ['F', 'G', 'H'].map(key => row(key, key, {writeId: key}))
+  await here.create(run, rows)
+  const {finals} = await assertLedger(here, run)
+  t.deepEqual(
+    ['F', 'G', 'H'].map(key => finals.get(key).outcome),
+    ['unanswered', 'unanswered', 'unanswered'],
+  )
 })
 
 test('an import whose outside run has fallen silent takes files and flows again, which ends that run', async t => {

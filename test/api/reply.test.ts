@@ -16,7 +16,7 @@ const csv = {'content-type': 'text/csv; charset=utf-8', 'content-disposition': '
 
 /** A server whose every answer is this one. */
 const serve = async (t: ExecutionContext, answer: () => object, status = 200) => {
-  const app = new Koa().use(observe(log, new AbortController().signal)).use(envelope(log))
+  const app = new Koa().use(observe(log, new AbortController().signal, () => ({}))).use(envelope(log))
   const broken: unknown[] = []
   app.on('error', error => broken.push(error)).use(ctx => send(ctx, answer(), status))
   const server = app.listen(0)

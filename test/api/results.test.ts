@@ -147,11 +147,12 @@ test.serial('failed rows come as a file that is imported again as it is', async 
   const csv = 'name\tnumber\tcity\nA\tFa-1\tx\n"B; ""b"""\tFa-2\t=y\nC\tFa-3\n\tFa-4\tü, "z"\nE\tFa-5\tw\n'
   const {path, run} = await runImport(org, {csv, flow: accounts})
   const failed = await get(`${path}/failed.csv?run=${run.id}`)
+  t.is(failed.headers.get('cache-control'), 'private, no-store')
   t.is(failed.headers.get('content-disposition'), `attachment; filename="failed-${run.id}.csv"`)
   t.is(failed.headers.get('content-length'), String(Buffer.byteLength(failed.text) + 3), 'the mark, which reading takes off')
   const lines = cellsOf(failed)
   t.deepEqual(lines[0], ['name', 'number', 'city'])
-  t.true(lines.some(cells => cells[1] === 'Fa-2' && cells[0] === 'B; "b"' && cells[2] === '=y'))
+  t.true(lines.some(cells => cells[1] === 'Fa-2' && cells[0] === 'B; "b"' && cells[2] === "'=y"))
   const results = cellsOf(await get(`${path}/results.csv?run=${run.id}`)).slice(1)
   const failures = results.filter(cells => cells.includes('Failed')).map(([, number]) => number)
   t.deepEqual(
@@ -160,7 +161,9 @@ test.serial('failed rows come as a file that is imported again as it is', async 
   )
   t.true(failures.includes('Fa-2') && failures.includes('Fa-3'))
   const again = await runImport(org, {csv: failed.text, flow: accounts})
-  t.is(again.source.reader.encoding, 'utf-8')
+  t.like(again.source.reader, {encoding: 'utf-8', apostrophes: 'remove'})
+  const read = await ok(org.call('GET', `${again.path}/sources/${again.source.id}/rows`), 200)
+  t.true(JSON.stringify(read.rows).includes('"=y"') && !JSON.stringify(read.rows).includes("'=y"))
   const counted = Object.values<number>(again.run.counts.Accounts).reduce((sum, count) => sum + count, 0)
   t.deepEqual([counted, again.run.counts.Accounts.created >= 2], [failures.length, true])
 })
@@ -242,15 +245,6 @@ test.serial('a workbook past this deployment’s limit is refused with both numb
   t.is((await get(`${path}/results.csv?run=${run.id}`)).status, 200)
 })
 
-test.serial('results past 64 MB are refused with what they would have taken', async t => {
-  const {path, run, source} = await runImport(org, {csv: accountRows(68, 'La-'), flow: accounts})
-  const large = accountRows(68, 'La-').replaceAll(/Town \d/g, 'y'.repeat(1_000_000))
-  await here.storage.put(`${org.org}/${path.split('/').at(-1)}/${source.id}`, Readable.from([Buffer.from(large)]))
-  const {status, body} = await get(`${path}/results.csv?run=${run.id}`)
-  t.like({status, ...body}, {status: 413, code: 'RESULTS_TOO_LARGE', rows: 68, limit: 64 * 1024 * 1024})
-  t.true(body.bytes > 68_000_000 && body.bytes < 68_020_000, `${body.bytes}`)
-})
-
 test.serial('records that cannot be read from storage now are asked for in a minute', async t => {
   const {path, run} = await runImport(org, {csv: accountRows(5, 'Mo-'), flow: accounts})
   await archive()
@@ -276,7 +270,7 @@ test.serial('a run moved to storage while its results are made has them made aga
       }
     },
   })
-  const {bytes, body} = await makeRunFile({...here.tools, hot}, found, 'results', undefined)
+  const {bytes, body} = await makeRunFile({...here.tools, hot}, found, 'results')
   t.true(looks === 2 || looks === 3, 'the look beside it')
   const text = String(await collect(body))
   t.is(text.length, bytes)

@@ -97,7 +97,7 @@ test.serial('a template that is deleted while schedules of it are made takes all
 test.serial('times that cannot be kept and places that are not the template’s are refused', async t => {
   const of = await makeTemplate(org)
   const post = (more: object) => org.call('POST', `${of}/schedules`, {name: 'No', ...seldom, source: host.source, ...more})
-  refused(t, await post({cron: '*/2 * * * *'}), 400, 'INVALID', /every 5 minutes/)
+  refused(t, await post({cron: '* * * * * *'}), 400, 'INVALID')
   refused(t, await post({cron: '0 0 30 2 *'}), 400, 'INVALID', /never fires/)
   refused(t, await post({timezone: 'Mars/Olympus'}), 400, 'INVALID', /time zone/)
   refused(t, await post({connectorId: 'con_nobodys'}), 400, 'INVALID', /another connection/)

@@ -53,7 +53,7 @@ test('another reader reads the file anew; what is not named stays, and what was 
 test('a reading that fails changes nothing and answers its own code', async t => {
   const {at, source} = await add('id;name\n1;Jörg \n')
   for (const [changes, status, code] of [
-    [{reader: {encoding: 'utf-16le'}}, 422, 'FILE_ENCODING'],
+    [{reader: {encoding: 'utf-16le'}}, 422, 'FILE_NO_ROWS'],
     [{reader: {headerRow: true, skipRows: 1}}, 422, 'FILE_NO_ROWS'],
     [{reader: {skipRows: 9}}, 422, 'FILE_HEADER'],
     [{reader: {delimiter: '"'}}, 400, 'INVALID'],
@@ -231,4 +231,37 @@ test('a file that is gone from storage says so', async t => {
   await here.storage.remove(`${org.org}/${path.split('/').at(-1)}/${source.id}`)
   t.is((await org.call('GET', `${at}/rows`)).body.code, 'FILE_GONE')
   t.is((await org.call('PATCH', at, {reader: {headerRow: false}})).body.code, 'FILE_GONE')
+})
+
+test('a web page, XML or JSON is refused as no table, whatever its name, and nothing is kept', async t => {
+  const path = await newImport()
+  const pages = ['<table><tr><td>id</td></tr><tr><td>1</td></tr></table>', '<?xml version="1.0"?><a>1</a>', '[{"id":1}]']
+  for (const page of pages) {
+    const answer = await org.call('POST', `${path}/sources?name=export.xls`, page, {'content-type': 'application/vnd.ms-excel'})
+    t.like({status: answer.status, code: answer.body.code}, {status: 422, code: 'NOT_A_TABLE'})
+    t.regex(answer.body.error, /save it there as \.xlsx or CSV/)
+  }
+  t.deepEqual((await ok(org.call('GET', path), 200)).import.sources, [])
+})
+
+test('cleaning steps that grow text beyond the limits of a row are refused by step and row, and change nothing', async t => {
+  const {at} = await add(`Name,City\n${'a,x\n'.repeat(100)}`)
+  const grow = (times: number) => ({step: 'replace', columns: ['Name'], find: 'a', with: 'a'.repeat(times)})
+  for (const [cleaning, step, row] of [
+    [[grow(1000), grow(1000), grow(60)], 3, 1],
+    [[grow(1000), grow(1000), grow(1000)], 3, 1],
+    [
+      [
+        {...grow(1000), find: '.', regex: true},
+        {...grow(1000), find: '.', regex: true, with: "$'".repeat(500)},
+      ],
+      2,
+      1,
+    ],
+  ] as const) {
+    const {status, body} = await org.call('PATCH', at, {cleaning})
+    t.is(status, 422)
+    t.like(body, {code: 'UNREADABLE', step, row})
+  }
+  t.deepEqual((await ok(org.call('GET', at), 200)).source.cleaning, [])
 })

@@ -72,7 +72,7 @@ const refusalOf = (one: Route, write: boolean): string | undefined => {
   if (!('role' in access)) return undefined
   if (access.sessionOnly === 'person') return 'STAFF_VIEW'
   if (effectOf(one) !== 'read' && !write) return 'IMPERSONATION_READ_ONLY'
-  if (effectOf(one) === 'money' || effectOf(one) === 'publisher') return 'IMPERSONATION_REFUSED'
+  if (['money', 'publisher', 'access'].includes(effectOf(one))) return 'IMPERSONATION_REFUSED'
   return access.role === 'owner' ? 'ROLE_REQUIRED' : undefined
 }
 
@@ -97,8 +97,10 @@ test('what acts for a person is exactly refresh and sign-out, the tokens, the in
   t.deepEqual(person.sort(), [
     'delete /auth/grants/:id',
     'delete /auth/session',
+    'delete /auth/sessions',
     'delete /orgs/:org/tokens/:id',
     'get /auth/grants',
+    'get /auth/sessions',
     'post /auth/invitations/:id/accept',
     'post /auth/session/refresh',
     'post /orgs/:org/tokens',
@@ -184,22 +186,26 @@ test('every write in a view is one line that names who and what; reads and refus
   const {org} = await house.makeOrg()
   const {token, person, name, email} = await house.makeStaff()
   const view = house.as(await house.openView({org, write: true, by: token}))
-  const path = `/orgs/${org}/invitations`
+  const path = `/orgs/${org}/webhooks`
   const asked = {'x-request-id': 'ticket-7'}
-  const made = await view('POST', path, {email: 'new@example.org', role: 'operator'}, asked)
-  t.is(made.status, 201)
+  const made = await view('POST', path, {url: 'https://hooks.example.org/lading', events: ['run.ended']}, asked)
+  t.is(made.status, 201, made.text)
   await view('GET', path)
-  t.is((await view('POST', path, {email: 'not an address', role: 'operator'})).status, 400)
+  t.is((await view('POST', path, {url: 'no address', events: ['run.ended']})).status, 400)
   t.is((await view('DELETE', `${path}/none`)).status, 404)
-  t.is((await view('DELETE', `${path}/${made.body.invitation.id}`)).status, 200)
+  t.is((await view('POST', `/orgs/${org}/invitations`, {email: 'new@example.org', role: 'operator'})).status, 403)
+  t.is((await view('DELETE', `${path}/${made.body.webhook.id}`)).status, 200)
   const [removed, written, opened, ...rest] = await actionsOn(org)
   t.deepEqual(rest, [])
   t.like(opened, {kind: 'view', reason: 'A test looks', staff: {id: person, name, email}, org, person: null})
-  t.like(opened.detail, {write: true})
-  const route = '/orgs/:org/invitations'
+  t.like(opened.detail, {write: true, role: 'admin'})
+  const route = '/orgs/:org/webhooks'
   t.like(written, {kind: 'write', staff: {id: person, name, email}, org, reason: null})
-  t.deepEqual(written.detail, {method: 'POST', route, request: 'ticket-7', session: opened.detail.session})
-  t.like(removed.detail, {method: 'DELETE', route: `${route}/:id`, session: opened.detail.session})
+  const {request, ...detail} = written.detail
+  t.regex(request, /^req_/)
+  t.deepEqual(detail, {method: 'POST', route, callerRequest: 'ticket-7', session: opened.detail.session, role: 'admin', target: {}})
+  t.like(removed.detail, {method: 'DELETE', route: `${route}/:id`, session: opened.detail.session, target: {id: made.body.webhook.id}})
+  t.false('callerRequest' in removed.detail)
 })
 
 test('a write that fails in a way nobody foresaw stays in the record', async t => {
@@ -224,4 +230,43 @@ test('a member’s own writes are no staff action, also when the member is staff
   await operator('POST', '/staff/people', {email: 'both@staff.example'})
   t.is((await house.as(token)('POST', `/orgs/${org}/invitations`, {email: 'a@b.example', role: 'operator'})).status, 201)
   t.deepEqual(await actionsOn(org), [])
+})
+
+test('a view that may write cannot create access that outlives it', async t => {
+  const {org, token: owner} = await house.makeOrg()
+  const {token: staffToken, email} = await house.makeStaff()
+  const view = house.as(await house.openView({org, write: true, by: staffToken}))
+  const [{id: member}] = (await house.as(owner)('GET', `/orgs/${org}/members`)).body.members
+  const {id: invitation} = (await house.as(owner)('POST', `/orgs/${org}/invitations`, {email: 'c@d.example', role: 'operator'})).body
+    .invitation
+  for (const [method, path, body] of [
+    ['POST', `/orgs/${org}/invitations`, {email, role: 'admin'}],
+    ['DELETE', `/orgs/${org}/invitations/${invitation}`],
+    ['PATCH', `/orgs/${org}/members/${member}`, {role: 'admin'}],
+    ['DELETE', `/orgs/${org}/members/${member}`],
+    ['POST', `/auth/orgs/${org}/connect`, {dc: 'eu'}],
+    ['POST', `/orgs/${org}/connectors`, {kind: 'generic', name: 'x', secret: 'y', document: {}}],
+  ] as const)
+    t.deepEqual(outcomeOf(await view(method, path, body)), [403, 'IMPERSONATION_REFUSED'], `${method} ${path}`)
+  for (const [method, path, body] of [
+    ['POST', `/orgs/${org}/tokens`, {name: 'x'}],
+    ['POST', `/auth/invitations/${invitation}/accept`],
+    ['DELETE', '/auth/grants/none'],
+  ] as const)
+    t.deepEqual(outcomeOf(await view(method, path, body)), [403, 'STAFF_VIEW'], `${method} ${path}`)
+  t.deepEqual((await house.as(staffToken)('GET', '/auth/invitations')).body.invitations, [])
+  t.deepEqual(
+    (await actionsOn(org)).map(({kind}: {kind: string}) => kind),
+    ['view'],
+  )
+})
+
+test('an action on a person records their id and their role in each org at that time', async t => {
+  const {org, person} = await house.makeOrg()
+  const {token} = await house.makeStaff()
+  const newest = async () => (await operator('GET', '/staff/actions?limit=500')).body.actions.filter((one: any) => one.person === person)
+  t.is((await house.as(token)('POST', `/staff/people/${person}/ban`, {reason: 'Taken over'})).status, 200)
+  t.like((await newest())[0], {kind: 'ban', person, detail: {roles: {[org]: 'owner'}}})
+  t.is((await operator('POST', `/staff/people/${person}/delete`, {force: true, reason: 'Asked for'})).status, 200)
+  t.like((await newest())[0], {kind: 'person.delete', person, detail: {roles: {[org]: 'owner'}}})
 })

@@ -1,11 +1,15 @@
 import anyTest, {type TestFn} from 'ava'
+import {lockStanding} from '../../shared/runs/outside.ts'
+import {settleDead} from '../../shared/writes/settle.ts'
 import {sql} from '../../sql/database.ts'
-import {countAt} from '../../sql/run-log.ts'
+import {listOutsideSends} from '../../sql/outside-ledger.ts'
+import {countAt, outcomeNo} from '../../sql/run-log.ts'
 import {contactsPath, describeContacts, startContacts} from '../described.ts'
 import {ok} from '../importing.ts'
 import type {GenericStandIn} from '../simulators/generic.ts'
-import {authorise, endRun, type Here, lose, make, see, settleDown, taken} from '../taking.ts'
+import {authorise, calls, endRun, type Here, lose, make, see, send, settleDown, taken} from '../taking.ts'
 import {openHere} from '../taking-world.ts'
+import {until} from '../until.ts'
 
 /** Takes in the later runs of a chain, and at a destination that is no CRM. */
 const test = anyTest.serial as TestFn<Here & {there: GenericStandIn}>
@@ -57,10 +61,80 @@ test('a retry takes what an earlier run of its chain lost: that one’s question
   t.is((await see(here, third)).log.length, 0)
 })
 
-test('another run, of another chain, knows nothing of it', async t => {
+/** Another org of ours that writes to the same CRM org. */
+const openOther = async ({world}: Here) => {
+  const {org, token: session} = await world.makeOrg()
+  const connector = await world.connect(session)
+  const call = world.as(session)
+  await ok(call('POST', `/orgs/${org}/discovery/run`, {connectorId: connector}, {prefer: 'wait=30'}), 200)
+  return {call, org, connector, session}
+}
+
+test('a record that a row of another chain took is held, in any org that writes to the same CRM org', async t => {
   const here = t.context
   const record = make(here)
-  for (const run of [await authorise(here), await authorise(here)]) t.true(await taken(here, {run, record}))
+  t.true(await taken(here, {run: await authorise(here), record}))
+  t.is(await taken(here, {run: await authorise(here), record}), 'held')
+  const other = {...here, org: await openOther(here)}
+  t.is(await taken(other, {run: await authorise(other), record}), 'held')
+})
+
+test('a record that an answered create of another chain made is held, and the CRM is not asked', async t => {
+  const here = t.context
+  const record = make(here)
+  const other = await authorise(here)
+  await (await send(here, other, {row: 'r0'}))({outcome: 'created', recordId: record})
+  here.world.crm.clearJournal()
+  t.is(await taken(here, {run: await authorise(here), record}), 'held')
+  t.deepEqual(calls(here), [])
+})
+
+test('a take waits for the creates of other runs that were in flight as the record was read', async t => {
+  const here = t.context
+  const [first, second] = [await authorise(here), await authorise(here)]
+  for (const [number, end] of [
+    ['made', (record: string) => ({outcome: 'created', recordId: record})],
+    ['lost', () => ({outcome: 'unanswered', message: 'The CRM did not answer'})],
+  ] as const) {
+    const record = make(here)
+    const settle = await send(here, first, {row: number})
+    const asked = taken(here, {run: second, record, row: number})
+    await until(
+      () => calls(here).filter(call => call.endsWith('/users')).length,
+      count => count === (number === 'made' ? 1 : 2),
+    )
+    await settle(end(record) as Parameters<typeof settle>[0])
+    t.is(await asked, number === 'made' ? 'held' : true)
+  }
+})
+
+test('rows of two chains ask for one record at once: one gets it', async t => {
+  const here = t.context
+  const record = make(here)
+  const runs = await Promise.all(Array.from({length: 6}, () => authorise(here)))
+  const answers = await Promise.all(runs.map(run => taken(here, {run, record})))
+  t.deepEqual(answers.toSorted(), ['held', 'held', 'held', 'held', 'held', true].toSorted())
+})
+
+test('a late answer that names a record which another chain took stays unanswered', async t => {
+  const here = t.context
+  const [first, second] = [await authorise(here), await authorise(here)]
+  const record = make(here)
+  const settle = await send(here, first, {row: 'r0'})
+  await here.world.ahead('10 minutes')
+  await here.world.db.transaction(async tx => {
+    const run = await lockStanding(tx, here.org.org, first)
+    for (const one of await listOutsideSends(tx, run.no)) await settleDead(tx, run, one)
+  })
+  await here.world.ahead('0 seconds')
+  t.true(await taken(here, {run: second, record}))
+  await settle({outcome: 'created', recordId: record}, {late: true})
+  const {log, rows} = await see(here, first)
+  t.deepEqual(rows, [])
+  t.deepEqual(
+    log.map(({outcome, code}) => [outcome, code]),
+    [[outcomeNo('unanswered'), null]],
+  )
 })
 
 test('a destination without users cannot say whose a record is: unread', async t => {

@@ -215,8 +215,8 @@ test('the chain begins with its first run, found through a thousand runs before 
     return run
   }
   const record = madeAt(here, Date.now() - 999 * 60_000)
-  t.true(await taken(here, {run: await grow(1_000), record}))
   t.is(await taken(here, {run: await grow(998), record}), 'earlier')
+  t.true(await taken(here, {run: await grow(1_000), record}))
   here.world.crm.clearJournal()
   t.is(await taken(here, {run: await grow(1_001), record}), 'unread')
   const broken = await grow(3)

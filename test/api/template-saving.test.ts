@@ -176,6 +176,33 @@ test('sheets of one workbook fill slots of their own; its only sheet may be call
   t.like((await ok(upload(home.call, april.at, await book('April'), 'name=april.xlsx'), 201)).filled, {state: 'ready'})
 })
 
+test('a sheet that was read because the first one has no rows is named by the template', async t => {
+  const home = await openRegistry(house)
+  const {id: templateId} = await makeTemplate(home.call, home.org, {name: 'Covered', connectorId: home.connector})
+  const made = await makeImport(home, {templateId})
+  const rows = [
+    ['surname', 'mail', 'firm'],
+    ['A', 'a@cells.example', 'F'],
+  ]
+  const covered = await writeWorkbook({
+    sheets: [
+      {name: 'Cover', rows: [['Report']]},
+      {name: 'Data', rows},
+    ],
+  })
+  t.like((await ok(upload(home.call, made.at, covered, 'name=covered.xlsx'), 201)).filled, {state: 'ready'})
+  const {template} = await save(home, made.id)
+  t.is((documentOf(template).sources as any[])[0].reader.sheet, 'Data')
+  const next = await makeImport(home, {templateId: template.id})
+  const emptied = await writeWorkbook({
+    sheets: [
+      {name: 'Other', rows},
+      {name: 'Data', rows: rows.slice(0, 1)},
+    ],
+  })
+  t.like(await upload(home.call, next.at, emptied, 'name=emptied.xlsx'), {status: 422, body: {code: 'FILE_NO_ROWS'}})
+})
+
 test('a file that two slots read differently is one file for one of them', async t => {
   const home = await openRegistry(house)
   const usual = leadsTemplate()
@@ -247,7 +274,7 @@ test('no cell, sample or file name of the files it was made from or used on is e
     )
   }
   t.deepEqual(await tablesWith('canary-'), ['sources'], 'file names')
-  t.deepEqual(await tablesWith(template.id), ['imports', 'runs', 'templates'])
+  t.deepEqual(await tablesWith(template.id), ['changes', 'imports', 'runs', 'templates'])
 })
 
 test("a write that lands while a bundle's templates are saved withholds the tag alone", async t => {

@@ -5,6 +5,7 @@ import {sql} from '../../sql/database.ts'
 import {field} from '../discovered.ts'
 import {ok} from '../importing.ts'
 import {addConnector, discover, moduleOf, usualModules} from '../registering.ts'
+import {seldom} from '../scheduling.ts'
 import {leadsTemplate, makeTemplate, openTemplates, outcome} from '../templating.ts'
 import {type World, world} from '../world.ts'
 
@@ -68,38 +69,69 @@ test('of many changes made against one version one is made, and the others are t
   t.deepEqual(outcome(await call('PUT', path(id), leadsTemplate(), {'if-match': 'W/"6"'})), [400, 'BAD_IF_MATCH'])
 })
 
-test("a template is its creator's until it is shared; then all use it, and its creator and admins change it", async t => {
+test('a private template is visible to its creator and to admins; a shared one to every member', async t => {
   const {org, as, path} = await open()
   const maker = await as('builder')
   const {id} = await makeTemplate(maker.call, org)
-  const others = await Promise.all(ROLES.map(async role => ({role, ...(await as(role))})))
-  const knock = async (call: typeof maker.call) =>
+  const others = await Promise.all(ROLES.map(async role => ({role, isAdmin: role === 'admin' || role === 'owner', ...(await as(role))})))
+  const read = async (call: typeof maker.call) =>
     Promise.all([
       ...['', '/runs', '/check'].map(async more => (await call('GET', path(id, more))).status),
       (async () => (await ok(call('GET', `/orgs/${org}/templates`), 200)).templates.length)(),
       (async () => (await call('POST', '/entitlements/runs/authorise', {declaredRows: 1, templateId: id})).status)(),
     ])
-  for (const {role, call} of others) {
-    t.deepEqual(await knock(call), [404, 404, 404, 0, 404], role)
-    const told = role === 'operator' ? [403, 'ROLE_REQUIRED'] : [404, 'NOT_FOUND']
-    t.deepEqual(outcome(await call('PUT', path(id), leadsTemplate())), told, role)
-    t.deepEqual(outcome(await call('POST', path(id, '/share'), {})), told, role)
-    t.deepEqual(outcome(await call('DELETE', path(id))), told, role)
+  for (const {role, isAdmin, call} of others) {
+    t.deepEqual(await read(call), isAdmin ? [200, 200, 200, 1, 200] : [404, 404, 404, 0, 404], role)
+    if (isAdmin) continue
+    const refusal = role === 'operator' ? [403, 'ROLE_REQUIRED'] : [404, 'NOT_FOUND']
+    t.deepEqual(outcome(await call('PUT', path(id), leadsTemplate())), refusal, role)
+    t.deepEqual(outcome(await call('POST', path(id, '/share'), {})), refusal, role)
+    t.deepEqual(outcome(await call('DELETE', path(id))), refusal, role)
   }
   t.like((await ok(maker.call('POST', path(id, '/share'), {}), 200)).template, {shared: true, version: 1})
-  for (const {role, call} of others) {
-    t.deepEqual(await knock(call), [200, 200, 200, 1, 200], role)
-    const mayEdit = role === 'admin' || role === 'owner'
-    t.is((await ok(call('GET', path(id)), 200)).template.mayEdit, mayEdit)
-    t.deepEqual(outcome(await call('PUT', path(id), leadsTemplate({name: role}))), mayEdit ? [200, null] : [403, 'ROLE_REQUIRED'], role)
+  for (const {role, isAdmin, call} of others) {
+    t.deepEqual(await read(call), [200, 200, 200, 1, 200], role)
+    t.is((await ok(call('GET', path(id)), 200)).template.mayEdit, isAdmin)
+    t.deepEqual(outcome(await call('PUT', path(id), leadsTemplate({name: role}))), isAdmin ? [200, null] : [403, 'ROLE_REQUIRED'], role)
   }
-  t.like((await ok(maker.call('POST', path(id, '/share'), {shared: false}), 200)).template, {shared: false})
-  t.deepEqual(await knock(others[2]!.call), [404, 404, 404, 0, 404])
+  const admin = others.find(({role}) => role === 'admin')!
+  t.like((await ok(admin.call('POST', path(id, '/share'), {shared: false}), 200)).template, {shared: false})
+  t.deepEqual(await read(admin.call), [200, 200, 200, 1, 200], 'an admin who makes a template private still sees it')
+  t.deepEqual(await read(others.find(({role}) => role === 'builder')!.call), [404, 404, 404, 0, 404])
   const view = house.as(await house.openView({org}))
-  t.is((await view('GET', path(id))).status, 404)
+  t.is((await view('GET', path(id))).status, 200, 'a staff view acts as an admin')
 })
 
-test("a private template whose creator is no member any more is the admins'; one whose creator was erased is kept", async t => {
+test('an admin reads, edits, stops and deletes a private template of a builder and its schedule', async t => {
+  const {org, as, path, connector} = await open()
+  const maker = await as('builder')
+  const {id} = await makeTemplate(maker.call, org)
+  const {schedule} = await ok(
+    maker.call('POST', path(id, '/schedules'), {
+      ...{name: 'Nightly', ...seldom, connectorId: connector},
+      source: {kind: 'https', url: 'https://files.example.org/leads.csv'},
+    }),
+    201,
+  )
+  const scheduled = path(id, `/schedules/${schedule.id}`)
+  for (const role of ['admin', 'owner'] as const) {
+    const {call} = await as(role)
+    const {templates} = await ok(call('GET', `/orgs/${org}/templates`), 200)
+    t.like(templates[0], {id, mine: false, mayEdit: true}, role)
+    t.like((await ok(call('PUT', path(id), leadsTemplate({name: role})), 200)).template, {name: role, shared: false})
+    t.like((await ok(call('GET', path(id, '/schedules')), 200)).schedules, [{id: schedule.id}])
+    t.like((await ok(call('PATCH', scheduled, {enabled: false}), 200)).schedule, {enabled: false, createdBy: maker.person})
+    t.like((await ok(call('PATCH', scheduled, {enabled: true}), 200)).schedule, {enabled: true})
+  }
+  const other = await as('builder')
+  t.deepEqual(outcome(await other.call('PATCH', scheduled, {enabled: false})), [404, 'NOT_FOUND'])
+  const {call} = await as('admin')
+  await ok(call('DELETE', scheduled), 200)
+  await ok(call('DELETE', path(id)), 200)
+  t.deepEqual(outcome(await maker.call('GET', path(id))), [404, 'NOT_FOUND'])
+})
+
+test('admins keep a private template whose creator left or was erased', async t => {
   const {org, as, path, call} = await open()
   const maker = await as('builder')
   const {id} = await makeTemplate(maker.call, org)

@@ -119,3 +119,11 @@ test('the last use is noted, at most once a minute', async t => {
   await use()
   t.true((await until(lastUse, at => at !== first)) > first)
 })
+
+test('names with control characters or line breaks are refused', async t => {
+  const {org, token} = await house.makeOrg()
+  for (const name of ['a\u001b[31mb', 'a\nb', 'a\u2028b', 'a\u0085b']) {
+    const {status, body} = await house.as(token)('POST', `/orgs/${org}/tokens`, {name})
+    t.like({status, code: body.code}, {status: 400, code: 'INVALID'}, JSON.stringify(name))
+  }
+})

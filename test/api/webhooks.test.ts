@@ -121,6 +121,46 @@ test('addresses that cannot be right, names nobody has, and one endpoint too man
   t.like(await org.call('POST', `/orgs/${org.org}/webhooks`, of), {status: 400, body: {code: 'INVALID'}})
 })
 
+test('a test is sent at once, whatever failed before it or waits', async t => {
+  const org = await openNoticing(house)
+  const {webhook} = await org.addEndpoint(receiver.url('/tried'))
+  const of = `/orgs/${org.org}/webhooks/${webhook.id}`
+  receiver.behave('/tried', {status: 500})
+  const {delivery} = await ok(org.call('POST', `${of}/test`, {}), 202)
+  const failedTimes = (times: number) =>
+    until(
+      () => org.deliveries(),
+      rows => rows.some(({attempts, inSeconds}) => attempts === times && inSeconds > 1),
+    )
+  await failedTimes(1)
+  for (let times = 2; times <= 3; times++) {
+    const again = await ok(org.call('POST', `${of}/test`, {}), 202)
+    t.is(again.delivery.id, delivery.id, 'the pending test, not a second one')
+    t.true(Date.parse(again.delivery.nextAt) <= Date.now() + 1_000)
+    await failedTimes(times)
+  }
+  // Notices that wait for the endpoint, the oldest of them due for long.
+  await house.hot.query("update webhook_endpoints set rest_until = lading_now() + interval '1 day' where id = $1", [webhook.id])
+  for (let n = 0; n < 5; n++) await org.say()
+  await org.untilHandedOut()
+  await ok(org.call('POST', `${of}/test`, {}), 202)
+  const bodies = await arrived('/tried', 4)
+  t.is(JSON.parse(bodies[3]!.body).type, 'webhook.test')
+})
+
+test('an address that is or resolves to a private network is refused when it is saved', async t => {
+  const org = await openNoticing(house)
+  const base = `/orgs/${org.org}/webhooks`
+  const {webhook} = await org.addEndpoint('https://example.com/')
+  const hosts = ['127.0.0.1', '10.1.2.3', '192.168.0.1', '169.254.169.254', '[::1]', '[fd00::1]', '2130706433', 'localhost']
+  for (const host of hosts) {
+    const refused = {status: 400, body: {code: 'INVALID', issues: [{path: ['url']}]}}
+    t.like(await org.call('POST', base, {url: `https://${host}/`}), refused, host)
+    t.like(await org.call('PATCH', `${base}/${webhook.id}`, {url: `https://${host}:8443/`}), refused, host)
+  }
+  t.like((await ok(org.call('GET', base), 200)).webhooks, [{url: 'https://example.com/'}])
+})
+
 test('a person who sends again is not kept waiting by what the receiver once asked for', async t => {
   const org = await openNoticing(house)
   const {webhook} = await org.addEndpoint(receiver.url('/rested'))

@@ -5,7 +5,7 @@ import {assertAccessible, assertFits, picture, settled, signIn, stage, type Visi
 
 const here = stage('browser settings')
 
-const pages = ['', '/modules', '/libraries', '/notices', '/members', '/tokens', '/plan', '/changes']
+const pages = ['', '/modules', '/libraries', '/notices', '/members', '/tokens', '/sessions', '/plan', '/changes']
 
 const goTo = async ({page}: Visitor, address: string) => {
   await page.goto(`${here.world.url}/#${address}`)

@@ -185,3 +185,39 @@ test('what is wrong is said with what to do, and with a code of its own', async 
   t.is(asJson.code, 5)
   t.like(JSON.parse(asJson.err), {code: 'NOT_SIGNED_IN', exit: 5})
 })
+
+test('a file whose encoding is a question is not imported before --encoding answers it, and is not sent twice', async t => {
+  const path = home.put('latin.csv', Buffer.from('name,number,city\nJörg,Enc-1,Köln\n', 'latin1'))
+  const words = ['import', path, '--template', 'Companies', '--watch']
+  const asked = await home.run(words)
+  t.is(asked.code, 7, asked.out)
+  t.regex(asked.err, /encoding/)
+  t.regex(asked.err, /--encoding windows-1252\s+Jörg/)
+  const {code, err} = await home.run([...words, '--encoding', 'windows-1252'])
+  t.is(code, 0, err)
+  t.regex(err, /Carrying on with imp_/)
+  t.deepEqual(namesOf('Enc-'), ['Jörg'])
+})
+
+test('bytes that are not in the encoding of a file are imported only with --accept-bad-bytes', async t => {
+  const bytes = Buffer.concat([
+    Buffer.from('name,number,city\nMüller 東京,Byte-1,Köln\nA'),
+    Buffer.from([0xe9]),
+    Buffer.from('B,Byte-2,Rom\n'),
+  ])
+  const words = ['import', home.put('damaged.csv', bytes), '--template', 'Companies', '--watch']
+  const asked = await home.run(words)
+  t.is(asked.code, 7, asked.out)
+  t.regex(asked.err, /row 2/)
+  t.regex(asked.err, /--accept-bad-bytes/)
+  t.deepEqual(namesOf('Byte-'), [])
+  const {code, err} = await home.run([...words, '--accept-bad-bytes'])
+  t.is(code, 0, err)
+  t.deepEqual(namesOf('Byte-').toSorted(), ['A\ufffdB', 'Müller 東京'])
+})
+
+const namesOf = (prefix: string) =>
+  house.crm
+    .records('example', 'Accounts')
+    .filter(record => String(record.Account_Number).startsWith(prefix))
+    .map(record => record.Account_Name as string)

@@ -1,9 +1,11 @@
 import test, {type ExecutionContext} from 'ava'
 import {openClient, Unreachable} from '../../api/clients/http.ts'
-import type {Upload} from '../../api/clients/send-file.ts'
+import {beginUpload, type Upload} from '../../api/clients/send-file.ts'
+import {sheetsIn} from '../../api/clients/widget/imports/reading.ts'
 import {isSameFile, type Send, sendFile} from '../../api/clients/widget/imports/send.ts'
 import {openOrg} from '../importing.ts'
 import {MiB, rowsOf} from '../uploading.ts'
+import {writeWorkbook} from '../workbook.ts'
 import {world} from '../world.ts'
 
 /** As the widget sends, by what Node has in the place of XMLHttpRequest: real parts over real connections. */
@@ -79,4 +81,27 @@ test('one that was paused goes on where the server says, and what is refused is 
   const empty = fileOf(Buffer.from(''))
   await t.throwsAsync(sendFile(api, {path, file: empty}, telling(never)), {name: 'ApiError'})
   t.is(calls.length, 1)
+})
+
+test('a workbook that is refused for its sheet is read by another one, and parts of it are not sent twice', async t => {
+  const {client, path, api, telling, calls} = await openSender(t)
+  const sheets = [
+    {name: 'Cover', rows: [['Report']]},
+    {name: 'Data', state: 'hidden' as const, rows: [['id'], [1]]},
+  ]
+  const book = await writeWorkbook({sheets})
+  const refused = await t.throwsAsync(sendFile(api, {path, file: fileOf(book, 'book.xlsx')}, telling(never)))
+  t.deepEqual(sheetsIn(refused), [
+    {name: 'Cover', state: 'visible'},
+    {name: 'Data', state: 'hidden'},
+  ])
+  t.is((await sendFile(api, {path, file: fileOf(book, 'book.xlsx'), sheet: 'Data'}, telling(never))).source.rows, 1)
+
+  const upload = await beginUpload(client, `${path}/uploads`, {name: 'parts.xlsx', size: book.length})
+  const parts = {path, file: fileOf(book, 'parts.xlsx'), upload}
+  await t.throwsAsync(sendFile(api, parts, telling(never)), {message: /no row under it/})
+  calls.length = 0
+  const whole = {...upload, offset: book.length}
+  t.is((await sendFile(api, {...parts, upload: whole, sheet: 'Data'}, telling(never))).source.rows, 1)
+  t.deepEqual(calls, [])
 })

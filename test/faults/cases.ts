@@ -10,6 +10,12 @@ export type Part = {
   /** The tag is a unique value: the CRM itself never holds it twice. */
   unique: boolean
   tags: string[]
+  /** The column of the file that holds the tags. */
+  column: string
+  /** The flow matches by the tag and updates what it finds: rows of one tag are one record. */
+  matched?: boolean
+  /** By row, what it writes into a field that rows of one tag write in turn. */
+  values?: {field: string; cells: string[]}
   /** By row, the number of the account it belongs to, and the field that links it. */
   parents?: {field: string; tags: string[]}
 }
@@ -43,7 +49,7 @@ const layKnown = ({dice, mark, rows}: Shape): Case => {
     name: 'unique field, matched',
     files: {companies: csvOf(['name', 'number'], [names, tags])},
     flows: [companies()],
-    parts: [{flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, tags}],
+    parts: [{flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, column: 'number', tags}],
     before: [{module: 'Accounts', records: uniqueBy(known, ({Account_Number}) => Account_Number)}],
     start: {},
   }
@@ -56,7 +62,7 @@ const layPlain = ({dice, mark, rows}: Shape): Case => {
     name: 'no unique field',
     files: {leads: csvOf(['last', 'company'], [tags, tags.map(tag => `Of ${tag}`)])},
     flows: [{id: 'leads', source: 'leads', module: 'Leads', fields: [column('Last_Name', 'last'), column('Company', 'company')]}],
-    parts: [{flow: 'leads', source: 'leads', module: 'Leads', field: 'Last_Name', unique: false, tags}],
+    parts: [{flow: 'leads', source: 'leads', module: 'Leads', field: 'Last_Name', unique: false, column: 'last', tags}],
     before: [],
     start: {},
   }
@@ -76,13 +82,14 @@ const layFamily = ({dice, mark, rows}: Shape): Case => {
     },
     flows: [companies(), orders()],
     parts: [
-      {flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, tags: numbers},
+      {flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, column: 'number', tags: numbers},
       {
         flow: 'orders',
         source: 'orders',
         module: 'Orders',
         field: 'Code',
         unique: true,
+        column: 'code',
         tags: codes,
         parents: {field: 'Account', tags: owners},
       },
@@ -105,7 +112,7 @@ const layMatched = ({dice, mark, rows}: Shape): Case => {
         fields: [column('Product_Name', 'name'), column('Product_Code', 'code')],
       },
     ],
-    parts: [{flow: 'products', source: 'products', module: 'Products', field: 'Product_Name', unique: false, tags}],
+    parts: [{flow: 'products', source: 'products', module: 'Products', field: 'Product_Name', unique: false, column: 'name', tags}],
     before: [{module: 'Products', records: known}],
     start: {},
   }
@@ -136,7 +143,7 @@ const lays = [layKnown, layPlain, layFamily, layMatched, layPatched]
 /** How many kinds there are: as many seeds in a row lay each once. */
 export const LAYS = lays.length
 
-const orders = () => ({
+export const orders = () => ({
   ...{id: 'orders', source: 'orders', module: 'Orders', match: {by: ['Code'], onOne: 'update', onMany: 'skip'}},
   fields: [column('Name', 'code'), column('Code', 'code')],
   parent: {field: 'Account', flow: 'companies', key: {parentColumn: 'number', childColumn: 'company'}},
@@ -152,7 +159,7 @@ const repeatSome = (dice: Dice, mark: string, rows: number) => {
   return tags
 }
 
-const csvOf = (header: string[], columns: string[][]) =>
+export const csvOf = (header: string[], columns: string[][]) =>
   `${[header, ...columns[0]!.map((_, row) => columns.map(cells => cells[row]!))].map(cells => cells.join(',')).join('\n')}\n`
 
 const uniqueBy = <T>(items: T[], of: (item: T) => unknown): T[] => [...new Map(items.map(item => [of(item), item])).values()]

@@ -16,6 +16,7 @@ import {clocks} from './r15-clocks.ts'
 import {memory} from './r16-memory.ts'
 import {apiDeaths} from './r17-api-deaths.ts'
 import {fullDisk} from './r18-full-disk.ts'
+import {chaos} from './r19-chaos.ts'
 import type {Scenario} from './scenario.ts'
 
 /** The fault matrix, in its order. */
@@ -38,4 +39,5 @@ export const MATRIX: readonly Scenario[] = [
   memory,
   apiDeaths,
   fullDisk,
+  chaos,
 ]

@@ -4,7 +4,7 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {z} from 'zod'
 import {sql} from '../../sql/database.ts'
 import {until} from '../until.ts'
-import {endWorker, startWorker} from '../worker-spawn.ts'
+import {endWorker, startWorker, wakeWorker} from '../worker-spawn.ts'
 import {carryCase, environment, type Ground, openGround, prepareCase} from './carried.ts'
 import {layCase} from './cases.ts'
 import type {Scenario, Stage} from './scenario.ts'
@@ -84,7 +84,7 @@ const openCrew = (stage: Stage, {here}: Ground) => {
     )
     for (const {worker, since} of asleep) {
       await sleep(Math.max(0, since + leasesAsleep * here.config.LEASE_SECONDS * 1_000 - performance.now()))
-      worker.kill('SIGCONT')
+      await wakeWorker(worker)
       stage.did('owners woken')
     }
     await until(

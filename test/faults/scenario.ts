@@ -14,8 +14,8 @@ export type Scenario = {
   play(stage: Stage): Promise<void>
 }
 
-/** What the command line may say of it. `seeds`, `rows` and `points` are of the rows that carry imports under seeds. */
-export type Asked = {seed: number; seeds: number; rows: number; points?: string[] | undefined}
+/** What the command line may say of it. `seeds`, `rows` and `points` are of the rows that carry imports under seeds, `cells` of R19. */
+export type Asked = {seed: number; seeds: number; rows: number; points?: string[] | undefined; cells?: string[] | undefined}
 
 /** What a scenario has at hand. Whatever is told to it here is on its line of the table. */
 export type Stage = {

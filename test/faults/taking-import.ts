@@ -43,7 +43,7 @@ const layTwice = (): Case => {
     name: 'a file twice over, unmatched',
     files: {companies: `name,number\n${tags.map((tag, n) => `Company ${n},${tag}`).join('\n')}\n`},
     flows: [companies({match: undefined, fields: [column('Account_Name', 'name'), column('Account_Number', 'number')]})],
-    parts: [{flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, tags}],
+    parts: [{flow: 'companies', source: 'companies', module: 'Accounts', field: 'Account_Number', unique: true, column: 'number', tags}],
     before: [{module: 'Accounts', records: [{Account_Name: 'Theirs', Account_Number: tags[theirs]}]}],
     start: {},
   }

@@ -7,7 +7,7 @@ import type {FaultPoint} from '../../shared/fault-point.ts'
 import {sql} from '../../sql/database.ts'
 import type {Deployment} from '../deployment.ts'
 import {openProxy} from '../tcp-proxy.ts'
-import {endWorker, startWorker} from '../worker-spawn.ts'
+import {endWorker, processesOf, startWorker, wakeWorker} from '../worker-spawn.ts'
 import type {Dice} from './dice.ts'
 
 /** What was done to the processes of a seed. */
@@ -132,16 +132,18 @@ const wakeInTime = async (here: Deployment, worker: ChildProcess, done: Done) =>
     if ((await countTaken(here)) > before) break
   }
   await sleep(500)
-  worker.kill('SIGCONT')
+  await wakeWorker(worker)
 }
 
 /** How often runs have been taken; 0 while Postgres is away. */
 const countTaken = ({db}: Deployment) =>
   db.oneFirst(sql.type(z.object({taken: z.number()}))`select coalesce(sum(fence), 0)::int as taken from run_heads`).catch(() => 0)
 
-/** Whether it has stopped, as SIGSTOP does it. */
-export const isAsleep = ({pid}: ChildProcess) =>
-  promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).then(
-    ({stdout}) => stdout.startsWith('T'),
+/** Whether the worker, or its child process, has stopped, as SIGSTOP does it. */
+export const isAsleep = async (worker: ChildProcess) => {
+  const pids = await processesOf(worker)
+  return promisify(execFile)('ps', ['-o', 'stat=', '-p', pids.join(',')]).then(
+    ({stdout}) => /^T/m.test(stdout),
     () => false,
   )
+}

@@ -12,9 +12,9 @@ export const openJudge = () => {
   const verdicts = new Map<string, string[]>()
   const look: Middleware = async (ctx, next) => {
     await next()
-    if (ctx.state.request?.startsWith('fuzz-'))
+    if (ctx.state.callerRequest?.startsWith('fuzz-'))
       verdicts.set(
-        ctx.state.request,
+        ctx.state.callerRequest,
         declared(ctx).map(one => `${ctx.status}: ${one}`),
       )
   }

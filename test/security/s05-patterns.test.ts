@@ -1,7 +1,7 @@
 import test from 'ava'
 import {keepsDigits} from '../../shared/flows/numbers.ts'
 import {readCell} from '../../shared/imports/xlsx/cell.ts'
-import {shownBy} from '../../shared/imports/xlsx/styles.ts'
+import {parseFormat} from '../../shared/imports/xlsx/number-format.ts'
 import {isEqual} from '../../workers/engine/equal.ts'
 
 /** What a file or a CRM may send is read in a time that grows with its length alone: a hostile text beside a harmless one as long. */
@@ -16,9 +16,9 @@ const rich = (text: string) =>
 
 const pairs: [what: string, read: (text: string) => unknown, hostile: (length: number) => string, harmless: (length: number) => string][] =
   [
-    ['a format code of open brackets', shownBy, length => '['.repeat(length), length => '#'.repeat(length)],
-    ['a format code of days', shownBy, length => `h${'d'.repeat(length)}`, length => '#'.repeat(length)],
-    ['a format code of months', shownBy, length => `h${'m'.repeat(length)}`, length => '#'.repeat(length)],
+    ['a format code of open brackets', parseFormat, length => '['.repeat(length), length => '#'.repeat(length)],
+    ['a format code of days', parseFormat, length => `h${'d'.repeat(length)}`, length => '#'.repeat(length)],
+    ['a format code of months', parseFormat, length => `h${'m'.repeat(length)}`, length => '#'.repeat(length)],
     ['a number of zeros', plainCell, length => `1.${'0'.repeat(length)}1e2`, length => `1.${'1'.repeat(length)}e2`],
     ['digits that are zeros', text => keepsDigits(text, 2), length => `1${'0'.repeat(length)}1.125`, length => `${'1'.repeat(length)}.125`],
     ['marks that are never closed', rich, length => '<a'.repeat(length / 2), length => 'a'.repeat(length)],

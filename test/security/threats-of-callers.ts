@@ -105,6 +105,16 @@ export const ofCallers: Record<string, Threat> = {
         ['test/shared/imports/pattern.test.ts', 'no pattern takes longer than its cell is long'],
         ['test/shared/imports/pattern.test.ts', 'a pattern is as long as its repetitions written out, and marks of its own count nothing'],
       ],
+      'cleaning steps that grow text, held to the limits of a row and a file': [
+        [
+          'test/shared/imports/cleaned-size.test.ts',
+          'a step that makes a row longer than a reader accepts is refused by its number and row',
+        ],
+        [
+          'test/shared/imports/cleaned-size.test.ts',
+          'a file that steps make longer than a file may be is refused at the row that passes the limit',
+        ],
+      ],
       'the rest of what people write runs in the sandbox': [
         ['test/shared/expressions/bombs.test.ts', 'is answered in time, and the next evaluation is fine'],
       ],
@@ -135,6 +145,9 @@ export const ofCallers: Record<string, Threat> = {
       'by what it declares': [
         ['test/shared/imports/xlsx-refused.test.ts', 'a workbook that declares too much is refused before anything is unpacked'],
       ],
+      'shared strings, counted at each use': [
+        ['test/shared/imports/xlsx-refused.test.ts', 'a shared string counts towards the unpack limit for every cell that names it'],
+      ],
       'by what it hides': [['test/shared/imports/xlsx-refused.test.ts', 'one that lies about its size is counted while it is unpacked']],
       'entries over one another': [
         ['test/security/s07-archives.test.ts', 'entries that lie over one another count each for all that they unpack to'],
@@ -162,6 +175,13 @@ export const ofCallers: Record<string, Threat> = {
       plans: [['test/security/s08-formulas.test.ts', 'no cell of a plan is a formula']],
       'quotes by RFC 4180': [
         ['test/shared/imports/results-csv.test.ts', 'cells are quoted where they must be, and line ends inside them stay'],
+      ],
+      'failed rows start no formula, and are read back without loss': [
+        ['test/shared/imports/failed-csv.test.ts', 'no cell starts a formula, and an upload of the file reads every cell as it was'],
+        [
+          'test/shared/imports/failed-csv.test.ts',
+          'a formula below the sample is read back too, and a file without any is read as it stands',
+        ],
       ],
       'failed rows as they were, since they are imported again': [
         ['test/shared/imports/failed-csv.test.ts', 'whatever is in the cells, an upload of the file reads them back as they were'],

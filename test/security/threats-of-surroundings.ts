@@ -176,6 +176,16 @@ export const ofSurroundings: Record<string, Threat> = {
         ['test/access.test.ts', 'test.serial(what, async t => walk(t, await make()))'],
         ['test/access.test.ts', 'every route has a row that says who may, and every row a route'],
       ],
+      'access that would outlive a staff view': [
+        ['test/api/staff-view.test.ts', 'a view that may write cannot create access that outlives it'],
+      ],
+      'headers that keep answers private and to this origin': [
+        ['test/api/security-headers.test.ts', 'every answer tells browsers to keep it to themselves and to this origin'],
+        ['test/api/security-headers.test.ts', 'two Host headers are refused'],
+      ],
+      'keys of its own wherever others reach a process': [
+        ['test/shared/exposure.test.ts', 'a process that others reach starts with keys of its own alone'],
+      ],
       'maintenance before all of it': [
         ['test/security/routes.test.ts', 'in maintenance every route is shut before anything of the request is looked at, whoever asks'],
         [

@@ -64,7 +64,8 @@ test.serial('one import is one trace, from the request over its job and batches 
   const toldOf = (span: Span, key: string) => Object.values(span.attributes.find(one => one.key === key)?.value ?? {})[0]
   const [request] = named('POST /orgs/:org/imports/:id/runs')
   t.is(request?.parentSpanId, 'b7ad6b7169203331', 'the caller’s own step is the first')
-  t.is(toldOf(request!, 'lading.request'), 'asked-by-the-test')
+  t.is(toldOf(request!, 'lading.caller_request'), 'asked-by-the-test')
+  t.regex(String(toldOf(request!, 'lading.request')), /^req_/)
   t.is(toldOf(request!, 'http.response.status_code'), 202)
   const [enqueue] = named('enqueue import.run')
   t.is(enqueue?.parentSpanId, request?.spanId)

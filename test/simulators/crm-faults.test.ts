@@ -95,6 +95,30 @@ test('i: shortData leaves entries out, shuffleData turns them round', async t =>
   t.true(shuffled[0]! > shuffled[1]!)
 })
 
+test('i: shortData leaves out the first entry, one in the middle, or the last', async t => {
+  const {crm, call} = await openCrm(t)
+  const left = async (at: 'first' | 'middle' | 'last') => {
+    crm.faults.add({action: {type: 'shortData', at}})
+    const made = ids(await call('POST', 'Leads', lead(3)))
+    const all = crm.records('example', 'Leads').map(({id}) => id)
+    return made.map(id => all.sort().slice(-3).indexOf(id))
+  }
+  t.deepEqual(await left('first'), [1, 2])
+  t.deepEqual(await left('middle'), [0, 2])
+  t.deepEqual(await left('last'), [0, 1])
+})
+
+test("i: wrongId names another entry's record, or any record", async t => {
+  const {crm, call} = await openCrm(t)
+  crm.faults.add({action: {type: 'wrongId', index: 2, of: 0}})
+  const [first, second, third] = ids(await call('POST', 'Leads', lead(3)))
+  t.is(third, first)
+  t.not(second, first)
+  crm.faults.add({action: {type: 'wrongId', id: second!}})
+  t.is(ids(await call('POST', 'Leads', lead(2)))[0], second)
+  t.is(crm.count('example', 'Leads'), 5)
+})
+
 test('j: refuse declines some records and lets the rest through', async t => {
   const {crm, call} = await openCrm(t)
   crm.faults.add({action: {type: 'refuse', index: [0, 2], code: 'NOT_APPROVED'}})

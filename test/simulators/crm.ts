@@ -42,6 +42,7 @@ export const startCrm = async ({
   if (publicUrl !== undefined) standIn.world.baseUrl = publicUrl
   const stop = async () => {
     standIn.release()
+    standIn.world.deliveries.cancel()
     const {promise, resolve} = Promise.withResolvers<void>()
     server.close(() => resolve())
     server.closeAllConnections()

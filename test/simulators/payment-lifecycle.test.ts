@@ -104,3 +104,25 @@ test('a trial is told of three days ahead and ends as it was set to', async t =>
   const statuses = await Promise.all(bares.map(async one => (await stripe.subscriptions.retrieve(one.id)).status))
   t.deepEqual(statuses, ['canceled', 'paused', 'past_due'])
 })
+
+test('cancelling with items of several intervals: the flag is the earliest end and follows the items, a date is what it says', async t => {
+  const {payment, stripe} = await openPayment(t)
+  const {businessYear} = await openShop(stripe)
+  const {id} = await addCustomer(stripe)
+  const meter = await stripe.billing.meters.create({display_name: 'Rows', event_name: 'rows', default_aggregation: {formula: 'sum'}})
+  const product = await stripe.products.create({name: 'Rows'})
+  const recurring = {interval: 'month', usage_type: 'metered', meter: meter.id} as const
+  const price = await stripe.prices.create({product: product.id, currency: 'eur', unit_amount: 1, recurring})
+  const sub = await subscribe(stripe, id, businessYear)
+  const year = sub.items.data[0]!.current_period_end
+  t.like(await stripe.subscriptions.update(sub.id, {cancel_at_period_end: true}), {cancel_at: year})
+  const {current_period_end: month} = await stripe.subscriptionItems.create({subscription: sub.id, price: price.id})
+  t.like(await stripe.subscriptions.retrieve(sub.id), {cancel_at_period_end: true, cancel_at: month})
+  t.like(await stripe.subscriptions.update(sub.id, {cancel_at: 'max_period_end'}), {cancel_at_period_end: false, cancel_at: year})
+  t.like(await stripe.subscriptions.update(sub.id, {cancel_at: 'min_period_end'}), {cancel_at: month})
+  t.like(await stripe.subscriptions.update(sub.id, {cancel_at: year}), {cancel_at: year})
+  await payment.advanceTo(month + 3600)
+  t.is((await stripe.subscriptions.retrieve(sub.id)).status, 'active')
+  await payment.advanceTo(year)
+  t.is((await stripe.subscriptions.retrieve(sub.id)).status, 'canceled')
+})

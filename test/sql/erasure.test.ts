@@ -14,6 +14,7 @@ const nobodys: Record<string, string> = {
   orgs: 'the org itself',
   migrations: 'the schema’s',
   clock_offset: 'the tests’',
+  maintenance_switch: 'one row for the whole deployment',
   plan_versions: 'the house’s',
   credit_packs: 'the house’s',
   people: 'people are not an org’s',

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
 import {fileURLToPath} from 'node:url'
+import pg from 'pg'
 import {openKeeper} from './keeper.ts'
 import {freePort} from './port.ts'
 import {startPostgres} from './postgres.ts'
@@ -16,6 +17,8 @@ export type Stack = {
   /** Null where nothing is sold. */
   paymentUrl: string | null
   databaseUrl: string
+  /** Then nothing was sold and nobody can sign in. */
+  isInMaintenance: boolean
   processes: Map<string, Supervised>
   /** Resolves when our own Postgres has ended; never when `DATABASE_URL` names another. */
   databaseEnded: Promise<void>
@@ -27,7 +30,7 @@ export type Stack = {
 type StackOptions = {
   directory: string
   keep: boolean
-  /** The ports to take when they are free; others otherwise. */
+  /** The ports to take when they are free; others otherwise. Where data is kept, the stand-ins take the ports of the last start. */
   ports?: {api?: number; crm?: number; payment?: number}
   /** With a stand-in of the payment provider, what is sold made there; unless the environment names a provider. */
   sells?: boolean
@@ -68,24 +71,29 @@ const startParts = async ({directory, keep, ports = {}, sells = false, env = {},
   const cluster = process.env.DATABASE_URL ? null : begun(await startPostgres({directory: join(directory, 'postgres'), keep}))
   const databaseUrl = cluster?.url ?? process.env.DATABASE_URL!
   const outside = begun(openSupervisor({cwd: root, env, output}))
-  const crmUrl = await startStandIn(outside, {port: await freePort(ports.crm), snapshot: keep ? join(directory, 'crm.json') : null})
+  const portsFile = keep ? join(directory, 'ports.json') : null
+  const last = readPorts(portsFile)
+  const standIns = {crm: await freePort(last.crm ?? ports.crm), payment: await freePort(last.payment ?? ports.payment)}
+  if (last.crm !== undefined && last.crm !== standIns.crm) await moveConnections(databaseUrl, {from: last.crm, to: standIns.crm})
+  if (portsFile) fs.writeFileSync(portsFile, JSON.stringify(standIns))
+  const crmUrl = await startStandIn(outside, {port: standIns.crm, snapshot: keep ? join(directory, 'crm.json') : null})
   const port = await freePort(ports.api)
   const apiUrl = `http://127.0.0.1:${port}`
   const payment =
-    sells && !process.env.PAYMENT_API_KEY
-      ? await startPaymentStandIn(outside, {port: await freePort(ports.payment), apiUrl, directory})
-      : null
+    sells && !process.env.PAYMENT_API_KEY ? await startPaymentStandIn(outside, {port: standIns.payment, apiUrl, directory}) : null
   const secrets = secretsIn(directory)
   const settings = {...secrets, ...settingsOf({directory, apiUrl, crmUrl, port}), ...payment?.settings, DATABASE_URL: databaseUrl, ...env}
   const service = begun(await startProcfile({path: join(root, 'Procfile'), cwd: root, env: settings, output}))
   await answers(`${apiUrl}/health`, service.processes.get('web')!, ({ok}) => ok)
-  if (payment) await openSale({apiUrl, adminToken: secrets.ADMIN_TOKEN, payment})
+  const isInMaintenance = (await fetch(`${apiUrl}/auth/me`)).status === 503
+  if (payment && !isInMaintenance) await openSale({apiUrl, adminToken: secrets.ADMIN_TOKEN, payment})
   const processes = new Map([...outside.processes, ...service.processes])
   return {
     apiUrl,
     crmUrl,
     paymentUrl: payment?.url ?? null,
     databaseUrl,
+    isInMaintenance,
     processes,
     databaseEnded: cluster?.ended ?? new Promise<void>(() => {}),
   }
@@ -93,10 +101,31 @@ const startParts = async ({directory, keep, ports = {}, sells = false, env = {},
 
 type Stoppable = {stop(): Promise<void>; kill?(): void}
 
+type Ports = {crm?: number; payment?: number}
+
+const readPorts = (path: string | null): Ports => (path && fs.existsSync(path) ? JSON.parse(fs.readFileSync(path, 'utf8')) : {})
+
+/** Saved connections name the port of the CRM stand-in. If another program took the port, they move with the stand-in. */
+const moveConnections = async (databaseUrl: string, {from, to}: {from: number; to: number}) => {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  try {
+    const urls = [from, to].map(standInUrl)
+    const {rows} = await client.query(`select to_regclass('connectors') is not null as "isMigrated"`)
+    if (!rows[0].isMigrated) return
+    const isThere = `api_domain = $1 or starts_with(api_domain, $1 || '/')`
+    await client.query(`update connectors set api_domain = replace(api_domain, $1, $2) where ${isThere}`, urls)
+  } finally {
+    await client.end()
+  }
+}
+
+const standInUrl = (port: number) => `http://127.0.0.1:${port}`
+
 const startStandIn = async (outside: Supervisor, {port, snapshot}: {port: number; snapshot: string | null}) => {
   const kept = snapshot ? ['--snapshot', snapshot] : []
   const standIn = outside.start({name: 'crm', command: ['node', 'test/simulators/crm.ts', '--port', `${port}`, '--control', ...kept]})
-  const url = `http://127.0.0.1:${port}`
+  const url = standInUrl(port)
   await answers(url, standIn, () => true)
   return url
 }

@@ -1,14 +1,18 @@
 import fs from 'node:fs'
-import {join, relative} from 'node:path'
+import {join, relative, resolve} from 'node:path'
+import {parseArgs} from 'node:util'
 import {signIn} from './journey.ts'
 import {root, type Stack, startStack} from './stack.ts'
 import {openOutput, paint, printTable} from './terminal.ts'
 
-/** `npm start`: the whole service until Ctrl-C, its data kept in `.data/start` for the next time. */
+/** `npm start`: the whole service until Ctrl-C or SIGTERM. Its data stays in `.data/start`, or in `--directory`, for the next time. */
 const wanted = {api: Number(process.env.PORT) || 4000, crm: 4010, payment: 4020}
-const directory = join(root, '.data', 'start')
+const {values} = parseArgs({options: {directory: {type: 'string', default: join(root, '.data', 'start')}}})
+const directory = resolve(values.directory)
 /** Ana's session is left here, so that the API can be tried from a shell without a browser. */
 const sessionFile = join(directory, 'session')
+/** The address of the stack's own Postgres, while it runs: `npm run maintenance` reads it. */
+const databaseFile = join(directory, 'database')
 const email = 'ana@example.org'
 /** npm passes on the Ctrl-C that the terminal has sent us already: two within this time are one. */
 const onePressMs = 400
@@ -24,16 +28,31 @@ const start = async () => {
     askedAt = Date.now()
     console.log('\nStopping. Ctrl-C again stops at once.')
     await stack.stop()
+    fs.rmSync(databaseFile, {force: true})
     process.exit(code)
   }
+  watchParent(() => void leave(0))
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0))
   stack = await startStack({directory, keep: true, ports: wanted, sells: true, env: {LOG_LEVEL: process.env.LOG_LEVEL ?? 'info'}, output})
-  fs.writeFileSync(sessionFile, await signIn(stack.apiUrl, email), {mode: 0o600})
+  fs.writeFileSync(databaseFile, stack.databaseUrl, {mode: 0o600})
+  if (stack.isInMaintenance) console.log(paint('yellow', 'Maintenance is on. `npm run maintenance off` opens the API, a restart signs in.'))
+  else fs.writeFileSync(sessionFile, await signIn(stack.apiUrl, email), {mode: 0o600})
   printAddresses(stack)
   await stack.databaseEnded
   if (askedAt) return
   console.error(`Postgres has ended; ${join(directory, 'postgres', 'postgres.log')} says why.`)
   await leave(1)
+}
+
+/** A SIGTERM to npm ends npm alone. The stack stops when the process that started it is gone. */
+const watchParent = (leave: () => void) => {
+  const parent = process.ppid
+  if (process.env.npm_lifecycle_event === undefined) return
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    leave()
+  }, 250)
 }
 
 const printAddresses = ({apiUrl, crmUrl, paymentUrl, databaseUrl}: Stack) => {

@@ -145,7 +145,7 @@ test.serial('a lost create that somebody else made first is not taken', async t 
   t.deepEqual(outcomes, {created: 99, refused: 1})
   const [, refused] = log.filter(({rowNumber}) => rowNumber === 1)
   t.like(refused, {outcome: 'refused', code: 'DUPLICATE_DATA', attempt: 2})
-  t.regex(refused.message, /somebody else/)
+  t.regex(refused.message, /another user created it/)
 })
 
 test.serial('a spent allowance lays the run down, and it goes on by itself', async t => {

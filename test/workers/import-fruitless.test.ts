@@ -6,7 +6,7 @@ import {openCrm} from '../../shared/crm/crm.ts'
 import {sql} from '../../sql/database.ts'
 import {listLog, OUTCOMES} from '../../sql/run-log.ts'
 import {findRun} from '../../sql/runs.ts'
-import {type Carried, carryRun} from '../../workers/engine/run.ts'
+import {carryRun, type RunState} from '../../workers/engine/run.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, readLog} from '../importing.ts'
 import {countBy} from '../oracle.ts'
 import {until} from '../until.ts'
@@ -40,7 +40,7 @@ const openCarrying = () => {
   const budget = openBudget(here.tools)
   const tools = {...here.tools, crm: openCrm({...here.tools, budget}), budget, drain}
   return {
-    carry: (id: string): Promise<Carried | 'failed'> =>
+    carry: (id: string): Promise<RunState | 'failed'> =>
       carryRun(tools, {org: org.org, id}, {signal: drain, log: here.tools.log}).catch(() => 'failed'),
     async close() {
       await tools.crm.close()
@@ -52,7 +52,7 @@ const openCarrying = () => {
 /** Carries the run on until it ends; answers what came of each try. */
 const carryOn = async (id: string) => {
   const {carry, close} = openCarrying()
-  const tries: (Carried | 'failed')[] = []
+  const tries: (RunState | 'failed')[] = []
   while (tries.at(-1) !== 'ended' && tries.length < 20) tries.push(await carry(id))
   await close()
   return tries
@@ -62,7 +62,7 @@ const openSends = (id: string) =>
   here.db.anyFirst(sql.type(z.object({keys: z.array(z.string())}))`
     select row_keys as keys from sends join runs using (run_no) where id = ${id}`)
 
-const failures = (count: number) => Array<Carried | 'failed'>(count).fill('failed')
+const failures = (count: number) => Array<RunState | 'failed'>(count).fill('failed')
 
 test.serial('a run whose snapshot cannot be read stops after so many tries, and tells what was in flight', async t => {
   const {id, path} = await beginDying('Sn-')
@@ -72,7 +72,7 @@ test.serial('a run whose snapshot cannot be read stops after so many tries, and 
     [id],
   )
   await here.hot.query('alter table run_snapshots enable trigger run_snapshots_are_immutable')
-  t.deepEqual(await carryOn(id), [...failures(2), 'ended'])
+  t.deepEqual(await carryOn(id), [...failures(3), 'ended'])
   const {no, state, stop} = (await findRun(here.db, {org: org.org, id}))!
   t.like({state, stop}, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}})
   const log = await listLog(here.db, {run: no, after: 0, limit: 1_000})
@@ -95,14 +95,14 @@ test.serial('a run that fails each of its workers at the answer stops after so m
     create function no_answer() returns trigger language plpgsql as $$ begin raise exception 'no answer is kept'; end $$`)
   await here.hot.query(`
     create trigger no_answer before insert on run_log for each row when (new.outcome <> ${OUTCOMES.indexOf('unanswered')}) execute function no_answer()`)
-  t.deepEqual(await carryOn(id), [...failures(2), 'ended'])
+  t.deepEqual(await carryOn(id), [...failures(3), 'ended'])
   await here.hot.query('drop trigger no_answer on run_log')
   const {run} = await ok(org.call('GET', path), 200)
   t.like(run, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}, rowsWritten: 100})
   const log = await readLog(org.call, path)
   t.deepEqual(
     countBy(log, ({outcome, attempt}) => `${outcome} ${attempt}`),
-    {'unanswered 1': 100, 'unanswered 2': 100, 'unanswered 3': 100},
+    {'unanswered 1': 100, 'unanswered 2': 100, 'unanswered 3': 100, 'unanswered 4': 100},
   )
   t.deepEqual(await openSends(id), [])
 })
@@ -114,7 +114,7 @@ test.serial('a run whose rows in flight cannot be told stops too: all but the ro
   await here.hot.query(
     `create trigger no_seventh before insert on run_log for each row when (new.row_key = 'f.7') execute function no_seventh()`,
   )
-  t.deepEqual(await carryOn(id), [...failures(2), 'ended'])
+  t.deepEqual(await carryOn(id), [...failures(3), 'ended'])
   await here.hot.query('drop trigger no_seventh on run_log')
   const {run} = await ok(org.call('GET', path), 200)
   t.like(run, {state: 'ended', stop: {stopped: 'ENGINE_FAILED'}})
@@ -127,31 +127,61 @@ test.serial('a run whose rows in flight cannot be told stops too: all but the ro
   t.is((await openSends(id)).length, 1, 'the ledger still has what could not be told')
 })
 
-test.serial('of runs that were lost twice a process carries one at a time, and the next when a row of that is settled', async t => {
-  const begin = async (prefix: string) => {
-    const {path} = await prepareImport(org, {csv: accountRows(3, prefix), flow: {...accounts, match: undefined}})
+/** Runs that were lost twice with their workers. */
+const beginLost = async (csvs: string[]) => {
+  const ids: string[] = []
+  for (const csv of csvs) {
+    const {path} = await prepareImport(org, {csv, flow: {...accounts, match: undefined}})
     const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
-    return run.id as string
+    ids.push(run.id)
   }
-  const [one, other] = [await begin('Su-'), await begin('Sv-')]
   await here.db.query(
-    sql.unsafe`update run_heads set takeovers = 2 where run_no in (select run_no from runs where id in (${one}, ${other}))`,
+    sql.unsafe`update run_heads set takeovers = 2 where run_no in (select run_no from runs where id = any(${sql.array(ids, 'text')}))`,
   )
+  return ids as [string, string]
+}
+
+const untilHeld = (count: number) =>
+  until(
+    () => here.crm.held(),
+    held => held === count,
+  )
+
+const stopOf = async (id: string) => (await findRun(here.db, {org: org.org, id}))!.stop
+
+test.serial('of runs that were lost twice a process executes one at a time, in a child process', async t => {
+  const [one, other] = await beginLost([accountRows(3, 'Su-'), accountRows(3, 'Sv-')])
   const {carry, close} = openCarrying()
   here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts'}, action: 'hold'})
   const first = carry(one)
-  await until(
-    () => here.crm.held(),
-    held => held === 1,
-  )
+  await untilHeld(1)
   t.deepEqual([await carry(other), await carry(one)], ['held', 'held'])
+  const Owner = sql.type(z.object({owner: z.string()}))
+  const owner = await here.db.oneFirst(Owner`select owner from run_heads join runs using (run_no) where id = ${one}`)
+  t.not(owner.split(':').at(-1), String(process.pid))
   here.crm.release()
   t.is(await first, 'ended')
   t.is(await carry(other), 'ended')
-  const ends = await Promise.all([one, other].map(id => findRun(here.db, {org: org.org, id})))
-  t.deepEqual(
-    ends.map(run => run!.stop),
-    [null, null],
+  t.deepEqual([await stopOf(one), await stopOf(other)], [null, null])
+  await close()
+})
+
+test.serial('a run that settled a row leaves the child process to a run that waits for it', async t => {
+  const [one, other] = await beginLost([accountRows(1_000, 'Sw-'), accountRows(3, 'Sx-')])
+  const {carry, close} = openCarrying()
+  here.crm.faults.add({match: {method: 'POST', path: '/crm/v8/Accounts', nth: 2}, action: 'hold'})
+  const first = carry(one)
+  await untilHeld(1)
+  const Takeovers = sql.type(z.object({takeovers: z.number()}))
+  await until(
+    () => here.db.oneFirst(Takeovers`select takeovers from run_heads join runs using (run_no) where id = ${one}`),
+    takeovers => takeovers === 0,
   )
+  t.is(await carry(other), 'held')
+  here.crm.release()
+  t.is(await first, 'released')
+  here.crm.faults.clear()
+  t.deepEqual([await carry(other), await carry(one)], ['ended', 'ended'])
+  t.deepEqual([await stopOf(one), await stopOf(other)], [null, null])
   await close()
 })

@@ -75,7 +75,7 @@ test('a create nobody answered is sent again, and what it then meets is not take
   const {path, run} = await runImport(org, {csv: contacts(3, 'Cy'), flow})
   t.like(run.counts.Contacts, {refused: 3, created: 0})
   const last = (await readLog(org.call, `${path}/runs/${run.id}`)).filter(({outcome}) => outcome === 'refused')
-  t.true(last.every(({code, message}) => code === 'DUPLICATE_DATA' && message.includes('does not say who made it')))
+  t.true(last.every(({code, message}) => code === 'DUPLICATE_DATA' && message.includes('does not show who created it')))
   t.is(there.records(contactsPath).filter(({name}) => String(name).startsWith('Cy')).length, 3, 'and none is there twice')
 })
 

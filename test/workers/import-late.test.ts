@@ -86,7 +86,7 @@ for (const [name, hours] of [
     here.crm.clock.advance(-hours * 3600_000 - 60_000)
     t.deepEqual(outcomes, {created: 99, refused: 1})
     for (const [number, {code, message}] of finals) {
-      if (number === 7) t.regex(message, /made before this import began/)
+      if (number === 7) t.regex(message, /created before this import began/)
       else t.is(code, 'MADE_EARLIER')
     }
   })

@@ -51,6 +51,22 @@ test.serial('a dry run whose worker is killed has every value in its plan, once'
   )
 })
 
+test.serial('the plan shows the random values that the run then writes', async t => {
+  const csv = `number\n${Array.from({length: 20}, (_, n) => `Vr-${n}`).join('\n')}\n`
+  const name = {field: 'Account_Name', mode: 'expression', transform: 'String(Math.random())'}
+  const flow = {...accounts, fields: [name, {field: 'Account_Number', mode: 'column', source: 'number'}]}
+  const {path} = await prepareImport(org, {csv, flow})
+  startWorker()
+  const runPath = await begin(path)
+  await untilEnded(org.call, runPath)
+  const planned = (await planOf(path, runPath)).filter(([, , , , , field]) => field === 'Account Name').map(([, , , , , , , now]) => now)
+  const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
+  await untilEnded(org.call, `${path}/runs/${run.id}`)
+  const numbers = here.crm.records('example', 'Accounts').filter(({Account_Number: number}) => String(number).startsWith('Vr-'))
+  t.is(new Set(planned).size, 20)
+  t.deepEqual(planned.toSorted(), numbers.map(({Account_Name: value}) => value as string).toSorted())
+})
+
 test.serial('links, patches and rows of a subform are in it', async t => {
   startWorker()
   there(1, 'Vb-')

@@ -1,4 +1,5 @@
 import test from 'ava'
+import {checkImport} from '../checking.ts'
 import {accounts, ok, openOrg, readLog, untilEnded} from '../importing.ts'
 import {type Cell, writeWorkbook} from '../workbook.ts'
 import {world} from '../world.ts'
@@ -7,7 +8,7 @@ let here: Awaited<ReturnType<typeof world>>
 let org: Awaited<ReturnType<typeof openOrg>>
 
 test.before(async t => {
-  here = await world(t, {workers: ['imports', 'discovery'], environment: {LEASE_SECONDS: '3'}})
+  here = await world(t, {workers: ['imports', 'discovery', 'checks'], environment: {LEASE_SECONDS: '3'}})
   org = await openOrg(here)
 })
 
@@ -122,4 +123,68 @@ test.serial('another cleaning strikes other rows and renumbers none', async t =>
     log.filter(({outcome}) => outcome === 'created').map(({rowNumber}) => rowNumber),
     [1],
   )
+})
+
+test.serial('formatted numbers reach the CRM as displayed, and as stored where that is chosen', async t => {
+  const rows: Cell[][] = [
+    ['deal', 'zip', 'amount', 'chance'],
+    ['Fm One', {v: 501, s: 1}, {v: '12.345', s: 3}, {v: '0.25', s: 2}],
+    ['Fm Two', {v: 50, s: 1}, {v: 7, s: 3}, {v: '7.4999999999999997E-2', s: 2}],
+  ]
+  const fields = [
+    {field: 'Deal_Name', mode: 'column', source: 'deal'},
+    {field: 'Stage', mode: 'static', staticValue: 'Proposal'},
+    {field: 'Closing_Date', mode: 'static', staticValue: '2026-12-31'},
+    {field: 'Next_Step', mode: 'column', source: 'zip'},
+    {field: 'Amount', mode: 'column', source: 'amount'},
+    {field: 'Probability', mode: 'column', source: 'chance'},
+  ]
+  const flow = {module: 'Deals', match: {by: ['Deal_Name'], onOne: 'update', onMany: 'skip'}, fields}
+  const workbook = await writeWorkbook({sheets: [{name: 'One', rows}], formats: ['00000', '0.0%', '#,##0.00 [$€-407]']})
+  const {path, at} = await prepare(workbook, {choices: {zip: {as: 'text'}}}, flow)
+  const written = () =>
+    here.crm
+      .records('example', 'Deals')
+      .filter(({Deal_Name}) => String(Deal_Name).startsWith('Fm '))
+      .map(({Next_Step, Amount, Probability}) => [Next_Step, Amount, Probability])
+  const ended = await run(path)
+  t.deepEqual(written(), [
+    ['00501', 12.35, 25],
+    ['00050', 7, 7.5],
+  ])
+  const {lines} = await results(path, ended)
+  t.regex(lines[1]!, /^Fm One,00501,12\.345,25,Written,/)
+  await ok(org.call('PATCH', at, {choices: {zip: {numbers: 'stored'}, chance: {numbers: 'stored'}}}), 200)
+  await run(path)
+  t.deepEqual(written(), [
+    ['501', 12.35, 0.25],
+    ['50', 7, 0.07],
+  ])
+  t.deepEqual((await results(path, ended)).lines, lines, 'the results of a run stay as it read the file')
+})
+
+test.serial('a row names every wrong cell, and a date that is none is never written as a number', async t => {
+  const rows: Cell[][] = [
+    ['name', 'number', 'city', 'revenue', 'staff'],
+    ['Wr One', 'Wr-1', {v: -1, s: 1}, 'much', 'many'],
+    ['Wr Two', 'Wr-2', {v: 45322, s: 1}, '5', '6'],
+  ]
+  const fields = [
+    ...accounts.fields,
+    {field: 'Annual_Revenue', mode: 'column', source: 'revenue'},
+    {field: 'Employees', mode: 'column', source: 'staff'},
+  ]
+  const {path, source} = await prepare(await writeWorkbook({sheets: [{name: 'One', rows}], formats: [14]}), null, {...accounts, fields})
+  t.like(source.problems, [{kind: 'undated', column: 'city'}])
+  const ended = await run(path)
+  t.like(ended.counts.Accounts, {created: 1, failed: 1})
+  const failed = (await readLog(org.call, `${path}/runs/${ended.id}`)).find(({outcome}) => outcome === 'failed')
+  t.like(failed, {rowNumber: 1, code: 'INVALID_VALUE', target: 'Billing_City'})
+  t.regex(failed.message, /^Billing_City: .* number is not a valid one\..*; Annual_Revenue takes a number; Employees takes a whole number$/)
+  const {lines} = await results(path, ended)
+  t.regex(lines[1]!, /########,much,many,Failed,,.*Annual_Revenue takes a number; Employees takes a whole number \(INVALID_VALUE\)/)
+  t.is(found('Wr-')[0]?.Billing_City, '2024-01-31')
+  const {problems} = await checkImport(org, path)
+  const named = problems.filter(({severity}: any) => severity === 'error').map(({field}: any) => field)
+  t.deepEqual(named.toSorted(), ['Annual_Revenue', 'Billing_City', 'Employees'])
 })

@@ -3,6 +3,7 @@ import {once} from 'node:events'
 import anyTest, {type TestFn} from 'ava'
 import {askWrite} from '../../api/ask-write.ts'
 import {writeRecords} from '../../shared/jobs.ts'
+import {sql} from '../../sql/database.ts'
 import {ok} from '../importing.ts'
 import {until} from '../until.ts'
 import {endWorker, startWorker} from '../worker-process.ts'
@@ -93,17 +94,59 @@ test('a run closed meanwhile waits for the batch its worker took along, and then
   t.is((await ok(here.org.call('GET', path), 200)).import.state, 'done')
 })
 
-test('what waits in the queue when its run is closed is not sent', async t => {
+test('a write that was accepted before its run was done is sent, and then the run ends', async t => {
   const here = t.context
   const run = await here.authorise(10)
   const write = await handIn(here, run, [row('late')])
-  await ok(here.tell(run, 'progress', {done: true}), 200)
+  t.is((await ok(here.tell(run, 'progress', {done: true}), 200)).run.state, 'closing')
+  t.like(await here.create(run, [row('later')]), {status: 409, body: {code: 'RUN_ENDED'}})
   start(here)
-  t.like((await write.done()).results, [{ok: false, code: 'RUN_ENDED', written: false}])
-  t.is(here.posts(), 0)
+  t.like((await write.done()).results, [{ok: true, outcome: 'created'}])
+  await until(
+    () => here.read(run),
+    ({state}) => state === 'ended',
+  )
+  t.is(here.posts(), 1)
+  t.like(await assertLedger(here, run), {outcomes: {created: 1}})
 })
 
-test('what waits in the queue when another run takes the import is not sent', async t => {
+test('an accepted write that cannot be sent any more is logged as failed, and its run ends', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  const write = await handIn(here, run, [row('stuck', 'stuck', {rowNumber: 7})])
+  await ok(here.tell(run, 'progress', {done: true}), 200)
+  const pause = (paused: boolean) =>
+    here.house.db.query(sql.unsafe`update connectors set writes_paused = ${paused} where id = ${here.org.connector}`)
+  await pause(true)
+  start(here)
+  t.like((await write.done()).results, [{ok: false, code: 'WRITES_PAUSED', written: false}])
+  await until(
+    () => here.read(run),
+    ({state}) => state === 'ended',
+  )
+  await pause(false)
+  t.is(here.posts(), 0)
+  const {entries} = await assertLedger(here, run)
+  t.like(entries, [{rowKey: 'stuck', rowNumber: 7, module: 'Accounts', outcome: 'failed', code: 'WRITES_PAUSED', attempt: 0}])
+})
+
+test('a worker that dies with a sent batch: its caller is told within the time of the request', async t => {
+  const here = t.context
+  const run = await here.authorise(10)
+  const items = [row('dead', 'dead', {writeId: 'w-dead'})]
+  const begun = performance.now()
+  const asked = here.create(run, items)
+  await dies(start(here, {FAULT_POINT: 'after_send'}))
+  const {status, body} = await asked
+  const seconds = (performance.now() - begun) / 1000
+  t.true(seconds < here.house.config.CRM_TIMEOUT_SECONDS + 20, `told after ${seconds} s`)
+  t.like({status, body}, {status: 502, body: {crm: {unanswered: true}, results: [{rowKey: 'dead', ok: false}]}})
+  t.like(await here.create(run, items), {body: {results: [{rowKey: 'dead', crm: {unanswered: true}}]}}, 'nothing is under way')
+  t.like(await assertLedger(here, run), {outcomes: {unanswered: 1}, run: {rowsWritten: 1}})
+  t.is(here.posts(), 1)
+})
+
+test('what waits in the queue when another run takes the import is not sent, and is logged', async t => {
   const here = t.context
   const {path} = await here.makeImport()
   const importId = path.split('/').at(-1)!
@@ -115,6 +158,8 @@ test('what waits in the queue when another run takes the import is not sent', as
   start(here)
   t.like((await write.done()).results, [{ok: false, code: 'RUN_ENDED', written: false}])
   t.is(here.posts(), 0)
+  const {entries} = await assertLedger(here, run)
+  t.like(entries, [{rowKey: 'stale', outcome: 'failed', code: 'RUN_ENDED', attempt: 0}])
 })
 
 test('an answer that comes after its batch was given up takes the place of the guess', async t => {
@@ -231,7 +276,7 @@ test('a request whose worker died before anything was sent is told so in the end
   t.is(here.held().length, 1)
 })
 
-test('no worker in time: 503, not written, and the names are free; one that took it and fell silent: it may be written', async t => {
+test('no worker in time: 503, not written, and the names are free; the same of one that took it and sent nothing', async t => {
   const here = t.context
   const {house, org} = here
   const run = await here.authorise(10)
@@ -248,8 +293,7 @@ test('no worker in time: 503, not written, and the names are free; one that took
 
   const again = await ok(here.create(run, items, {}, {prefer: 'respond-async'}), 202)
   t.is((await house.queue.fetch(writeRecords.name)).length, 1)
-  const unheard: any = await t.throwsAsync(askWrite(input, {write: again.write.id, job: again.job.id}))
-  t.like(unheard, {name: 'CrmError', crm: {unanswered: true}})
-  t.like(unheard.extra.results, [{rowKey: 'g', ok: false, crm: {unanswered: true}}])
+  const unsent: any = await t.throwsAsync(askWrite(input, {write: again.write.id, job: again.job.id}))
+  t.like(unsent.envelope, {code: 'UNAVAILABLE', written: false, results: [{rowKey: 'g', writeId: 'wg', ok: false}]})
   t.is(here.posts(), 0)
 })

@@ -1,7 +1,7 @@
 import anyTest, {type TestFn} from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {accountRows, accounts, type Org, ok, openOrg} from '../importing.ts'
-import {type FileHost, fire, makeSchedule, makeTemplate, seldom, startFileHost, untilOver} from '../scheduling.ts'
+import {type FileHost, fire, makeSchedule, makeTemplate, noticesOf, seldom, startFileHost, untilOver} from '../scheduling.ts'
 import {type Receiver, startReceiver} from '../simulators/receiver.ts'
 import {startS3} from '../simulators/s3.ts'
 import {startSftp} from '../simulators/sftp.ts'
@@ -129,6 +129,29 @@ test('a file without rows is nobody’s failure: it is skipped and told, and the
   t.like((await ok(org.call('GET', path), 200)).schedule, {enabled: true, failures: 0})
 })
 
+test('a web page, XML or JSON in place of the file is a failure that counts, is told and stops the schedule', async t => {
+  const {path, schedule} = await makeSchedule(org, host)
+  const before = await countImports()
+  const pages: [string, string][] = [
+    ['text/csv', '<html><body>Please sign in</body></html>'],
+    ['text/html', '<br />\n<b>Fatal error</b>: no file\n'],
+    ['application/json', '{"error":"Please sign in"}'],
+    ['application/xml', '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'],
+    ['text/html', `<!doctype html><html><body>${'<p>name,number,city</p>\n'.repeat(5_000)}</body></html>`],
+  ]
+  for (const [at, [type, body]] of pages.entries()) {
+    host.answer(response => void response.setHeader('content-type', type).end(body))
+    t.like(await fire(org, path), {outcome: 'failed', importId: null, runId: null, tries: 0, reason: {code: 'NOT_A_TABLE'}}, body)
+    t.is((await ok(org.call('GET', path), 200)).schedule.failures, at + 1)
+  }
+  t.like((await ok(org.call('GET', path), 200)).schedule, {enabled: false, stopped: {code: 'FAILED_REPEATEDLY'}})
+  t.deepEqual(
+    (await noticesOf(house, schedule.id)).map(({kind, about}) => [kind, about.code]),
+    [...pages.map(() => ['schedule.failed', 'NOT_A_TABLE']), ['schedule.stopped', 'FAILED_REPEATEDLY']],
+  )
+  t.is(await countImports(), before)
+})
+
 /** Fires it, and answers when its file is asked for: `end` gives that. */
 const fireSlowly = async (path: string, prefix: string) => {
   let end = () => {}
@@ -174,8 +197,13 @@ test('a schedule that is removed while its file comes leaves no import behind', 
 test('a run that a schedule started is told with its schedule, by webhook and by e-mail', async t => {
   const {secret, webhook} = await ok(org.call('POST', `/orgs/${org.org}/webhooks`, {url: receiver.url('/fired'), events: []}), 201)
   const {email} = (await ok(org.call('GET', '/auth/me'), 200)).user
+  await t.throwsAsync(
+    makeSchedule(org, host, {name: 'Mine\r\nBcc: all@evil.example'}),
+    {message: /control characters/},
+    'a name is one line',
+  )
   const {path, template} = await makeSchedule(org, host, {
-    name: 'Mine\r\nBcc: all@evil.example',
+    name: 'Mine Bcc: all@evil.example',
     notify: {emails: [email], endpoints: [webhook.id]},
   })
   host.serve(accountRows(2, 'told-'))

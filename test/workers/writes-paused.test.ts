@@ -44,6 +44,8 @@ test('a run lies down before its next batch, and goes on by itself when the paus
   const lying = await untilLying(t.context, at)
   t.like(lying, {pause: {code: 'WRITES_PAUSED'}, stop: null})
   t.regex(lying.pause.message, /goes on by itself/)
+  t.true(lying.progress.done > 0 && lying.progress.done < rows)
+  t.is(lying.progress.etaSeconds, null)
   t.true(writes(t.context) <= most, `${writes(t.context)} batches of at most ${most}`)
   t.is(await inFlight(t.context), 0)
 

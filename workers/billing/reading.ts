@@ -1,5 +1,6 @@
-import type {Held} from '../../shared/billing/lease.ts'
+import {type Held, keepHeld} from '../../shared/billing/lease.ts'
 import {findChangeAuthor, settleChanges} from '../../shared/billing/plan-change-settle.ts'
+import {correctEarlyEnd} from '../../shared/billing/plan-end.ts'
 import {projectSubscription} from '../../shared/billing/project.ts'
 import {findLiveSubscription, isOver, isUnpaid, type ReadSubscription, readSubscription} from '../../shared/billing/subscription.ts'
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
@@ -44,10 +45,13 @@ export const openReading = (tools: Tools, held: Held): Reading => {
   }
 }
 
-/** A change that was begun and not ended is brought to its end first: it may be what changes what is read. */
+/** Settles open changes first, because they change what is read. A cancellation that the provider dated too early is corrected. */
 const settleAndRead = async (tools: Tools, held: Held) => {
   await settleChanges(tools, held)
-  return readCurrent(tools, held.org)
+  const read = await readCurrent(tools, held.org)
+  if (!read?.endsEarly) return read
+  await keepHeld(tools.db, held)
+  return correctEarlyEnd(tools, read)
 }
 
 /** By whoever asked for what is read, where somebody of the org did; else by the payment provider. */

@@ -74,9 +74,11 @@ const noteColumns = async (tx: Tx, findings: Findings, {importNo, flows, modules
       fields.map(mapping => ({...mapping, type: typeOf(modules.get(module)!, mapping.field)})),
     )
     if (mapped.length === 0) continue
-    for (const {kind, column, message, fix} of problemsOf(source.evidence as SourceEvidence, Choices.parse(source.choices))) {
+    const facts = {...(source.evidence as SourceEvidence), reader: source.reader}
+    for (const {kind, column, message, fix} of problemsOf(facts, Choices.parse(source.choices))) {
+      const isRefused = kind === 'encoding' || kind === 'undecodable'
       const matters = mapped.some(one => one.source === column && (kind !== 'ambiguous' || (!one.transform && PARSED.has(one.type))))
-      const severity = column === null || matters ? 'warning' : 'info'
+      const severity = isRefused ? 'error' : column === null || matters ? 'warning' : 'info'
       if (kind !== 'ragged') findings.note({severity, kind, source, column}, {message, fix})
     }
   }

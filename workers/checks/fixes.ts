@@ -22,6 +22,7 @@ const FIXES: Record<string, string> = {
   read_only: 'Leave the field out: the CRM fills it itself',
   repeats_unchecked: 'Split the file to have all of it checked for repeated values',
   required: 'Fill the cells, or give the field a static value or an expression',
+  rounded: 'Nothing needs to be done unless the digits matter: then give the field more decimal places in the CRM',
   row_of_same_parent: 'Correct these rows, or leave them out on purpose with a filter or a cleaning step',
   struck: 'Nothing needs to be done: cleaning strikes these rows, and they are not written',
   too_long: 'Shorten the values, with a transform or in the file, or make the field longer in the CRM',

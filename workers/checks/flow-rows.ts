@@ -61,6 +61,7 @@ const judge = (check: FlowCheck, required: string[], read: FileRow, evaluated: E
     return false
   }
   for (const failure of failures) noteField(check, failure, read, evaluated)
+  noteRounded(check, composed, read)
   const isShort = noteRequired(check, required, composed, {read, failures})
   if (failures.length || isShort) noteSiblings(check, read)
   else if (isOrphan(check.track, read)) noteOrphan(check, read)
@@ -93,7 +94,8 @@ const judgeLate = async (check: FlowCheck, rows: FileRow[]) => {
   const evaluated = await evaluateRows(check, check.track, rows)
   for (const [at, row] of rows.entries()) {
     const failures: Failure[] = []
-    compose(check.track, row, evaluated?.[at], failures)
+    const composed = compose(check.track, row, evaluated?.[at], failures)
+    if (isRow(composed)) noteRounded(check, composed, row)
     for (const failure of failures) noteField(check, failure, row, evaluated?.[at])
   }
 }
@@ -117,6 +119,15 @@ const noteField = (check: FlowCheck, {code, message, target, number: row}: Failu
   const place = expression === undefined ? null : placeIn(evaluated?.[expression])
   const spot = {...spotIn(check, 'error', code.toLowerCase()), field: target, column: columnName(track, column), place}
   findings.note(spot, {row, message, cell: cellAt(read, column)})
+}
+
+const noteRounded = (check: FlowCheck, {number: row, rounded = []}: Row, read: FileRow) => {
+  const {track, findings} = check
+  for (const field of rounded) {
+    const column = fillerOf(track, field)?.column ?? null
+    const spot = {...spotIn(check, 'info', 'rounded'), field, column: columnName(track, column)}
+    findings.note(spot, {row, message: `${field} has fewer decimal places than these values: they are rounded`, cell: cellAt(read, column)})
+  }
 }
 
 type Known = {read: FileRow; failures: Failure[]}

@@ -2,8 +2,9 @@ import {setTimeout as sleep} from 'node:timers/promises'
 import {limitStop} from '../../shared/runs/stop.ts'
 import {findStanding} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, sqlStateOf} from '../../sql/database.ts'
-import {findSend, GATE_SHUT, type Intent} from '../../sql/ledger.ts'
+import {GATE_SHUT, type Intent} from '../../sql/ledger.ts'
 import {listFreshKeys, lockHead, type Stop, writeStop} from '../../sql/run-heads.ts'
+import {findSend} from '../../sql/sends.ts'
 import type {Context} from './context.ts'
 import {sentDigestOf} from './digest.ts'
 import {LeaseLost, RunStopped} from './ending.ts'
@@ -20,6 +21,12 @@ export const answerSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM
 
 /** What is waited for beyond the time that a call may take: ten seconds, and less only where calls are given less than five. */
 export const spareSecondsOf = ({config}: Pick<Context, 'config'>) => 2 * leaveSecondsOf(config)
+
+/** After its deadline the CRM executes a request no more; for so long after that, a query of the CRM may not find what the request made. */
+export const lagSecondsOf = ({config}: Pick<Context, 'config'>) => config.CRM_LAG_SECONDS
+
+/** Seconds after which nothing that a request may have done is still to come or to be seen. */
+export const overSecondsOf = (ctx: Pick<Context, 'config'>) => answerSecondsOf(ctx) + lagSecondsOf(ctx)
 
 /** What a batch at the limit has to know of the rest of the pass. */
 export type Beside = {

@@ -1,36 +1,41 @@
-import {CrmError, type CrmRecord} from '../../shared/crm/crm.ts'
+import {CrmError, type CrmRecord, type MadeQuery} from '../../shared/crm/crm.ts'
+import {isTokenRefused} from '../../shared/crm/error.ts'
 import {listHows} from '../../sql/chain-rows.ts'
-import type {Candidate} from './allotment.ts'
+import {findHeldElsewhere} from './claims.ts'
 import type {Context} from './context.ts'
 import {comparedOf} from './equal.ts'
+import type {Candidate} from './match-lost-creates.ts'
 import {askPatiently} from './patience.ts'
 import type {Row, Track} from './row.ts'
 
 /** When the creates were under way, by this process's clock. */
 export type Window = {fromMs: number; toMs: number}
 
-/** `madeAtMs`: by this process's clock. `field`: the one the CRM was asked by, where there was one. */
+/** `madeAtMs`: by this process's clock. `field`: the most selective of those the CRM was searched by. */
 export type Found = {records: {record: CrmRecord; madeAtMs: number}[]; field: string | null}
 
 const idsPerRead = 50
 /** The CRM answers 50 fields at most; two are the maker's and the moment's. Source: wire reference 5.1. */
 const fieldsPerRead = 48
-/** Between two clocks, one of which tells whole seconds. */
+/** Clock tolerance of the search: the CRM tells times in whole seconds. */
 const toleranceMs = 2_000
 
-/** As exact as the CRM tells when a record was made. */
-export const isWithin = ({fromMs, toMs}: Window, atMs: number) => atMs >= fromMs - 3_000 && atMs <= toMs + 3_000
+/** The tolerance of the search, and the second that the CRM cuts off. */
+const creationToleranceMs = 3_000
+
+/** Whether a record's creation time lies in the interval, with tolerance. */
+export const isWithin = ({fromMs, toMs}: Window, atMs: number) => atMs >= fromMs - creationToleranceMs && atMs <= toMs + creationToleranceMs
 
 /**
- * The records our user made while these rows' creates were under way, each with what the rows sent. Null where the CRM cannot be asked, or
- * names more records than can be looked at.
+ * Finds the records that this connection's CRM user made while these creates were in flight, with the fields that the rows sent. Null if the CRM
+ * cannot search, or finds too many.
  */
 export const findRecords = async (ctx: Context, track: Track, rows: Row[], window: Window): Promise<Found | null> => {
   const {connection, lease} = ctx
-  const {field, values} = tellingOf(track, rows)
+  const fields = selectiveFieldsOf(track, rows)
   const {crmUserId: user} = connection.connector
   const [fromMs, toMs] = [window.fromMs - toleranceMs, window.toMs + toleranceMs]
-  const query = {module: track.module.apiName, user, fromMs, toMs, field, values}
+  const query = {module: track.module.apiName, user, fromMs, toMs, groups: groupValues(fields, rows)}
   const made = await askPatiently(ctx, async () => (await connection.findMade?.(query, {signal: lease.lost})) ?? null)
   if (made === null || made === 'many') return null
   const read = await readAll(ctx, track, rows, made.ids)
@@ -38,7 +43,7 @@ export const findRecords = async (ctx: Context, track: Track, rows: Row[], windo
   const records = read
     .filter(record => makerOf(record) === user)
     .map(record => ({record, madeAtMs: Date.parse(String(record.Created_Time)) - made.clockOffsetMs}))
-  return {records: records.filter(({madeAtMs}) => isWithin(window, madeAtMs)), field}
+  return {records: records.filter(({madeAtMs}) => isWithin(window, madeAtMs)), field: fields[0]?.apiName ?? null}
 }
 
 const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | null | undefined)?.id
@@ -46,10 +51,12 @@ const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | n
 /** It says who made it, and when. */
 const isSigned = (record: CrmRecord) => typeof makerOf(record) === 'string' && !Number.isNaN(Date.parse(String(record.Created_Time)))
 
-/** Which rows of the chain have to do with them. */
-export const holdersOf = async ({db, chain}: Context, track: Track, records: Found['records']): Promise<Candidate[]> => {
-  const hows = await listHows(db, {chain, module: track.module.no, records: records.map(({record: {id}}) => id)})
-  const made = new Set(hows.filter(({how}) => how <= 2).map(({recordId}) => recordId))
+/** Which rows made these records or took them over, in any run at the CRM org; and which rows of the chain met them. */
+export const holdersOf = async (ctx: Context, track: Track, records: Found['records']): Promise<Candidate[]> => {
+  const ids = records.map(({record: {id}}) => id)
+  const hows = await listHows(ctx.db, {chain: ctx.chain, module: track.module.no, records: ids})
+  const elsewhere = await findHeldElsewhere(ctx, track, ids)
+  const made = new Set([...elsewhere, ...hows.filter(({how}) => how <= 2).map(({recordId}) => recordId)])
   const met = new Set(hows.map(({recordId}) => recordId))
   return records.map(({record, madeAtMs}) => ({
     ...{record, madeAtMs},
@@ -57,7 +64,9 @@ export const holdersOf = async ({db, chain}: Context, track: Track, records: Fou
   }))
 }
 
-const ASKABLE = new Set(['text', 'email', 'phone', 'website'])
+/** Types the CRM can be searched by, the most selective first. The CRM may reformat web addresses and phone numbers, so those come last. */
+const SELECTIVE = ['email', 'text', 'website', 'phone']
+const mostFields = 3
 
 /** A text as it was sent, and as the CRM may keep it. */
 const spellingsOf = (type: string, text: string): string[] => {
@@ -65,19 +74,48 @@ const spellingsOf = (type: string, text: string): string[] => {
   return type === 'email' || type === 'website' ? [text, kept, kept.toLowerCase()] : [text, kept]
 }
 
-/** The text field that tells the rows apart best; one that a row leaves empty would miss its record. */
-const tellingOf = ({module}: Track, rows: Row[]): {field: string | null; values: string[]} => {
-  let best: {field: string | null; distinct: number; values: string[]} = {field: null, distinct: 0, values: []}
-  for (const {apiName, type} of module.fields) {
-    if (!ASKABLE.has(type)) continue
-    const sent = rows.map(({payload}) => payload[apiName])
-    if (!sent.every(value => typeof value === 'string' && value !== '')) continue
-    const distinct = new Set(sent as string[])
-    if (distinct.size <= best.distinct) continue
-    best = {field: apiName, distinct: distinct.size, values: [...new Set([...distinct].flatMap(text => spellingsOf(type, text)))]}
-  }
-  return best
+type Field = Track['module']['fields'][number]
+
+/**
+ * Picks up to three search fields that every row fills: most distinct values first, then by type, the naming field, the longer values. A website or
+ * phone field is used only if it ranks first: the CRM may reformat its values.
+ */
+const selectiveFieldsOf = ({module}: Track, rows: Row[]): Field[] => {
+  const ranked = module.fields.flatMap(field => {
+    const rank = SELECTIVE.indexOf(field.type)
+    const sent = rows.map(({payload}) => payload[field.apiName])
+    if (rank < 0 || !sent.every(value => typeof value === 'string' && value.trim() !== '')) return []
+    const length = (sent as string[]).reduce((sum, {length}) => sum + length, 0)
+    return [{field, rank, isNaming: Number(field.apiName === module.namingField), distinct: new Set(sent).size, length}]
+  })
+  ranked.sort(
+    (one, other) => other.distinct - one.distinct || one.rank - other.rank || other.isNaming - one.isNaming || other.length - one.length,
+  )
+  const [best, ...others] = ranked
+  if (!best) return []
+  const stable = others.filter(({rank}) => rank < SELECTIVE.indexOf('website'))
+  return [best, ...stable.slice(0, mostFields - 1)].map(({field}) => field)
 }
+
+/** Conditions for some rows at a time: each field's values fit into one query. */
+const groupValues = (fields: Field[], rows: Row[]): MadeQuery['groups'] => {
+  const groups: {field: string; values: string[]}[][] = []
+  if (fields.length === 0) return groups
+  let values = fields.map(() => new Set<string>())
+  const close = () => groups.push(fields.map(({apiName}, at) => ({field: apiName, values: [...values[at]!]})))
+  for (const {payload} of rows) {
+    const grown = fields.map(({apiName, type}, at) => new Set([...values[at]!, ...spellingsOf(type, String(payload[apiName]))]))
+    if (grown.some(({size}) => size > valuesPerGroup)) {
+      close()
+      values = fields.map(({apiName, type}) => new Set(spellingsOf(type, String(payload[apiName]))))
+    } else values = grown
+  }
+  close()
+  return groups
+}
+
+/** A query takes fifty values, and one with a backslash is asked in two spellings. */
+const valuesPerGroup = 25
 
 /** Null where the CRM does not let them be read. */
 const readAll = async (ctx: Context, {module}: Track, rows: Row[], ids: string[]): Promise<CrmRecord[] | null> => {
@@ -96,7 +134,8 @@ const readAll = async (ctx: Context, {module}: Track, rows: Row[], ids: string[]
 }
 
 const orNull = (error: unknown) => {
-  if (!(error instanceof CrmError) || error.crm.retryable || error.crm.rateLimited || error.crm.quotaSpent) throw error
+  if (!(error instanceof CrmError) || error.crm.retryable || error.crm.rateLimited || error.crm.quotaSpent || isTokenRefused(error.crm))
+    throw error
   return null
 }
 

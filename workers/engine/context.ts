@@ -8,13 +8,23 @@ import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {Expressions} from './expressions.ts'
 import type {Intend} from './intents.ts'
+import type {LateUpdates} from './late-updates.ts'
 import type {Lease} from './lease.ts'
 import type {Lookups} from './lookups.ts'
 import type {ValueStore} from './plan-values.ts'
 import type {Settler} from './settler.ts'
 
 /** What every step of one run has at hand. */
-export type Context = Offline & {connection: Connection; slots: Share; expressions: Expressions; lookups: Lookups; values: ValueStore}
+export type Context = Offline & {
+  connection: Connection
+  slots: Share
+  expressions: Expressions
+  lookups: Lookups
+  values: ValueStore
+  lateUpdates: LateUpdates
+  /** Consecutive requests of a single record that the CRM refused as a whole. */
+  refusedSingles: {count: number}
+}
 
 /** As long as the CRM is not spoken to. */
 export type Offline = Held & {

@@ -1,20 +1,20 @@
-import {setTimeout as sleep} from 'node:timers/promises'
-import {HOW} from '../../sql/chain-rows.ts'
 import {askAbout, findDecided} from './asking.ts'
 import {type Change, openChange} from './change.ts'
 import type {Context} from './context.ts'
-import {RunPaused, RunStopped} from './ending.ts'
 import {type Holds, openHolds} from './holds.ts'
-import {findOurs, type Unmatched} from './match.ts'
+import {findOurs, matchRows, type Unmatched} from './match.ts'
+import {remarkOlderValues} from './older-values.ts'
 import {joinParents} from './parents.ts'
-import {backOffMs, shutBy} from './patience.ts'
+import {waitInPass} from './pass-wait.ts'
+import {assertOpen, backOffMs, noAnswers} from './patience.ts'
 import {plan} from './plan.ts'
 import {rehearse} from './rehearsal.ts'
 import {type Failure, isRow, type Kind, type Row, type Track} from './row.ts'
 import {sendBatch} from './sender.ts'
-import {nothingSettled, type Settled} from './settler.ts'
-import {openSilence, type Silence} from './silence.ts'
+import {nothingSettled} from './settler.ts'
 import type {Standing} from './standing.ts'
+import {openUnansweredCreates, type UnansweredCreates} from './unanswered-creates.ts'
+import {matchedOf, settleFailures, settleRows, settleStanding} from './unsent-rows.ts'
 import {bySteps, enter, type Op} from './verdict.ts'
 import {openWindow, type Window} from './window.ts'
 
@@ -37,8 +37,7 @@ export type Desk = {
   underWay: Set<Promise<void>>
   /** Rows counted already that wait to be sent again. */
   resending: Set<Row>
-  /** Creates that nobody answered and that nothing unique tells. */
-  silence: Silence
+  unanswered: UnansweredCreates
   /** Batches that have left, until each is settled. */
   flying: Set<Promise<void>>
   /** Small batches to come. */
@@ -56,7 +55,7 @@ export type Prepared = {rows: Row[]; failures: Failure[]; unmatched: Unmatched[]
 export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => {
   const flying = new Set<Promise<void>>()
   const over = new AbortController()
-  const silence = openSilence({
+  const unanswered = openUnansweredCreates({
     ...{ctx, track, flying, over: over.signal},
     assertGoing: () => assertGoing(desk),
     follow: work => begin(desk, work),
@@ -66,7 +65,7 @@ export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => 
   })
   const desk: Desk = {
     ...{ctx, track, window: openWindow(lowWater), holds: openHolds(), filling: {create: [], update: []}},
-    ...{underWay: new Set(), resending: new Set(), silence, flying, careful: 0, over, silent: 0, change: openChange(), failure: null},
+    ...{underWay: new Set(), resending: new Set(), unanswered, flying, careful: 0, over, silent: 0, change: openChange(), failure: null},
   }
   return desk
 }
@@ -80,18 +79,6 @@ export const assertGoing = ({failure, ctx, silent, window}: Desk) => {
   assertOpen(ctx)
   if (silent > ctx.config.CRM_SLOTS && window.count() > 0) throw noAnswers()
 }
-
-/** Throws what keeps the run from writing, as of the last heartbeat. */
-export const assertOpen = ({signal, lease, run}: Pick<Context, 'signal' | 'lease' | 'run'>) => {
-  signal.throwIfAborted()
-  const stop = lease.stopSeen()
-  if (stop) throw new RunStopped(stop)
-  if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
-  const shut = shutBy(lease.standingSeen(), run)
-  if (shut) throw shut
-}
-
-export const noAnswers = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
 
 /** Rows that hold what they need are planned; the others wait for it. */
 export const place = async (desk: Desk, {rows, failures, unmatched, standing}: Prepared) => {
@@ -109,11 +96,11 @@ export const place = async (desk: Desk, {rows, failures, unmatched, standing}: P
 
 /** Waits until the window has room for more rows. */
 export const makeRoom = async (desk: Desk) => {
-  while (isFull(desk)) await waitForChange(desk, desk.underWay.size - desk.silence.steps() < desk.ctx.config.CRM_SLOTS)
+  while (isFull(desk)) await waitForChange(desk, desk.underWay.size - desk.unanswered.steps() < desk.ctx.config.CRM_SLOTS)
 }
 
-const isFull = ({window, silence, resending}: Desk) =>
-  window.count() + silence.count() + resending.size >= windowRows || window.size() + silence.size() >= windowSize
+const isFull = ({window, unanswered, resending}: Desk) =>
+  window.count() + unanswered.count() + resending.size >= windowRows || window.size() + unanswered.size() >= windowSize
 
 /** Waits until every row has its end. */
 export const finish = async (desk: Desk) => {
@@ -151,23 +138,31 @@ const begin = (desk: Desk, work: Promise<void>) => {
 /** The chain's own writes are looked up once the rows hold their keys: nothing can change them any more. */
 const planRows = async (desk: Desk, held: Row[]) => {
   const {ctx, track, holds} = desk
-  const rows = desk.silence.takeUp(await joinRows(desk, held))
+  const rows = desk.unanswered.takeUp(await joinRows(desk, held))
   const ours = await findOurs(ctx, track, rows)
   const decisions = await findDecided(ctx, track, rows)
   const settled = nothingSettled(null)
   const skipped: Row[] = []
+  const updates: Op[] = []
   for (const row of rows) {
-    const planned = plan(row, track, (row.matchKey && ours.get(row.matchKey.toString('latin1'))) || [], decisions.get(row))
+    const planned = plan(row, track, row.matchKey ? ours.get(row.matchKey.toString('latin1')) : undefined, decisions.get(row))
     if (planned.do === 'create') fill(desk, 'create', {row, target: null})
-    else if (planned.do === 'skip') {
+    else if (planned.do === 'wait') {
+      enter({track, settled}, row, 'unanswered', {...planned, attempt: row.attempt})
+      skipped.push(row)
+    } else if (planned.do === 'skip') {
       enter({track, settled}, row, 'skipped', {...planned, attempt: row.attempt})
       if (planned.recordId && track.isNeeded) settled.kept.push(matchedOf(track, row, planned.recordId))
       if (planned.asks) askAbout(ctx, track, settled, row, planned.asks)
       if (row.open) settled.closed.push({module: track.module.no, key: row.key})
       skipped.push(row)
-    } else if (holds.takeRecord(row, planned.target)) fill(desk, 'update', {row, target: planned.target})
+    } else if (holds.takeRecord(row, planned.target)) updates.push({row, target: planned.target})
   }
-  if (skipped.length) await settleUnsent(desk, settled, skipped)
+  await remarkOlderValues(ctx, track, updates)
+  for (const op of updates) fillUpdate(desk, op)
+  if (skipped.length === 0) return
+  await settleRows(desk, settled, skipped)
+  free(desk, skipped)
 }
 
 /** Rows that waited for their parents get their links, or end here; the others go on. */
@@ -186,44 +181,42 @@ const joinRows = async (desk: Desk, rows: Row[]): Promise<Row[]> => {
   return rows.filter(row => !ended.has(row))
 }
 
-const matchedOf = ({module}: Track, {key, matchKey}: Row, recordId: string) => ({
-  ...{module: module.no, key, recordId, how: HOW.matched, matchKey},
-})
-
-const settleUnsent = async (desk: Desk, settled: Settled, rows: Row[]) => {
-  await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
-  free(desk, rows)
-}
-
-type Failed = Omit<Failure, 'key' | 'number'> & {row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt' | 'open' | 'notes'>}
-
-const settleFailures = async (desk: Desk, failed: Failed[]) => {
-  const settled = nothingSettled(null)
-  for (const {row, code, message, target, end, asks} of failed) {
-    if (asks) settled.asked.push(asks)
-    enter({track: desk.track, settled}, row, end === 'skipped' ? 'skipped' : 'failed', {code, message, target, attempt: row.attempt})
-    if (row.open) settled.closed.push({module: desk.track.module.no, key: row.key})
-  }
-  const rows = failed.map(({row}) => row)
-  await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
-}
-
-const settleStanding = async (desk: Desk, standing: Standing[]) => {
-  const settled = nothingSettled(null)
-  for (const {row, outcome, ...said} of standing) enter({track: desk.track, settled}, row, outcome, {...said, attempt: row.attempt})
-  const rows = standing.map(({row}) => row)
-  await desk.ctx.settler.settle({...settled, leave: () => leaveAll(desk, rows)})
-}
-
-const leaveAll = ({window}: Desk, rows: Pick<Row, 'number'>[]) => {
-  for (const {number} of rows) window.leave(number)
-}
-
-/** The rows' holds go, and what waited for them goes on. */
+/** The rows' locks are released, and rows that waited for them are planned. */
 const free = (desk: Desk, rows: Row[]) => {
   const freed = rows.flatMap(row => desk.holds.release(row)).sort((a, b) => a.number - b.number)
-  if (freed.length) begin(desk, planRows(desk, freed))
+  if (freed.length === 0) return
+  const isKnown = rows.every(({counted}) => counted !== null && KNOWN.has(counted))
+  begin(desk, isKnown ? planRows(desk, freed) : planAgain(desk, freed))
 }
+
+/** Outcomes after which the ledger knows every record under the row's keys. */
+const KNOWN = new Set<Row['counted']>(['created', 'updated', 'skipped', 'planned'])
+
+/** The row that held the keys may have made a record that the ledger does not know: the CRM is asked again which records match. */
+const planAgain = async (desk: Desk, rows: Row[]) => {
+  const unmatched = await matchRows(desk.ctx, desk.track, rows)
+  const failed = new Set(unmatched.map(({row}) => row))
+  const failures = unmatched.map(one => ({...one, target: null}))
+  if (failed.size > 0) await settleFailures(desk, failures)
+  free(desk, [...failed])
+  const ready = rows.filter(row => !failed.has(row))
+  if (ready.length > 0) await planRows(desk, ready)
+}
+
+/** An update waits until the CRM can no longer execute another row's unanswered update of the same record. */
+const fillUpdate = (desk: Desk, op: Op) => {
+  const {ctx} = desk
+  const waitMs = ctx.run.dryRun ? 0 : ctx.lateUpdates.waitMs(op.target!, op.row.key)
+  if (waitMs === 0) fill(desk, 'update', op)
+  else
+    begin(
+      desk,
+      pause(desk, waitMs).then(() => fillUpdate(desk, op)),
+    )
+}
+
+const pause = (desk: Desk, ms: number) =>
+  waitInPass(ms, {signal: desk.ctx.signal, over: desk.over.signal, assertGoing: () => assertGoing(desk)})
 
 const fill = (desk: Desk, kind: Kind, op: Op) => {
   desk.filling[kind].push(op)
@@ -264,7 +257,7 @@ const send = async (desk: Desk, kind: Kind, ops: Op[]) => {
   if (again.length) begin(desk, sendLater(desk, kind, again))
   if (lost.length === 0) return
   desk.careful = batchesAfterLoss
-  begin(desk, desk.silence.settle(lost))
+  begin(desk, desk.unanswered.settle(lost))
 }
 
 /** Among those in the air from the moment it leaves until it is settled. */
@@ -280,7 +273,7 @@ const fly = async <T>({flying}: Desk, send: (leaving: () => void) => Promise<T>)
 
 const besides = (desk: Desk) => ({
   leave: (row: Row) => desk.window.leave(row.number),
-  resending: () => desk.resending.size > 0 || desk.silence.count() > 0,
+  resending: () => desk.resending.size > 0 || desk.unanswered.count() > 0,
   heard: (anything: boolean) => {
     desk.silent = anything ? 0 : desk.silent + 1
   },
@@ -292,6 +285,6 @@ const besides = (desk: Desk) => ({
 
 const sendLater = async (desk: Desk, kind: Kind, rows: Row[]) => {
   for (const row of rows) desk.resending.add(row)
-  await sleep(backOffMs(Math.max(...rows.map(({silences}) => silences))), undefined, {signal: desk.ctx.signal})
+  await pause(desk, backOffMs(Math.max(...rows.map(({silences}) => silences))))
   for (const row of rows) fill(desk, kind, {row, target: row.decided!.target})
 }

@@ -14,8 +14,9 @@ export const isEqual = (fields: readonly Field[], sent: Values, record: Values):
 }
 
 /**
- * Whether a record that is not equal may be the one sent, changed since by an automation of the CRM's or by a person: it agrees in all of
- * `telling` that were sent. Where none was, one field that agrees will do.
+ * Whether a record that is not equal may be the one sent, changed since by an automation of the CRM or by a person. It agrees in all of `telling`
+ * that were sent, and in at least half of all that was sent: what agrees in less is another record. If none of `telling` was sent, one
+ * field that agrees will do.
  */
 export const isNear = (
   fields: readonly Field[],
@@ -26,7 +27,8 @@ export const isNear = (
   const compared = comparedOf(fields, sent)
   const told = compared.filter(({apiName}) => telling.includes(apiName))
   const isHeld = (field: Field) => agrees(field, sent[field.apiName], record[field.apiName])
-  return told.length ? told.every(isHeld) : compared.some(isHeld)
+  if (told.length === 0) return compared.some(isHeld)
+  return told.every(isHeld) && 2 * compared.filter(isHeld).length >= compared.length
 }
 
 /** Of the fields, those that were sent with a value by which records can be told. */

@@ -22,8 +22,8 @@ export type Lease = {
   orgClosedSeen(): boolean
   /** Whether the connection takes writes, as of the last heartbeat; the gate of T1 asks again. */
   standingSeen(): Standing
-  /** `orderly`: the run is laid down, and no failure of its owner is to be counted. */
-  release(orderly: boolean): Promise<void>
+  /** `crashed`: the run's own work failed. */
+  release(crashed: boolean): Promise<void>
 }
 
 type Held = {db: Pool; hot: Hot; run: number; head: Head; seconds: number; leaveSeconds: number; log: Log}
@@ -65,9 +65,9 @@ export const holdLease = ({db, hot, run, head, seconds, leaveSeconds, log}: Held
     stopSeen: () => stop,
     orgClosedSeen: () => orgClosed,
     standingSeen: () => standing,
-    async release(orderly) {
+    async release(crashed) {
       await heart.stop()
-      await releaseLease(db, {run, fence, orderly})
+      await releaseLease(db, {run, fence, crashed})
     },
   }
 }

@@ -84,6 +84,7 @@ const findOwn = async ({hot, chain, retried}: Context, {ownModule}: SnapshotLook
   if (ownModule === null || wanted.size === 0) return own
   const keys = [...wanted.keys()].map(digest => Buffer.from(digest, 'latin1'))
   for (const {key, recordId} of await findMatches(hot, {chains: [chain, retried ?? chain], module: ownModule, keys})) {
+    if (recordId === null) continue
     const digest = key.toString('latin1')
     own.set(digest, answerOf([...(own.get(digest)?.candidates ?? []), recordId]))
   }

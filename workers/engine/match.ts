@@ -35,7 +35,7 @@ export const allOf = async <T>(asked: Promise<T>[]): Promise<T[]> => {
   return Promise.all(asked)
 }
 
-/** Of a dry run: the CRM has nothing under a record that is yet to be made. */
+/** True for the placeholder id of a record that a dry run would create: the CRM cannot be searched by it. */
 const isSupposedLink = (value: unknown) => typeof value === 'object' && value !== null && 'id' in value && isSupposed(String(value.id))
 
 const spellingsOf = (raw: string | number): (string | number)[] =>
@@ -67,18 +67,24 @@ const unmatched = (rows: Row[], field: Track['matchFields'][number], refused: Ma
     return crm ? [{row, code: crm.code ?? 'MATCH_REFUSED', message: `${field.apiName} could not be searched: ${sayProblem(crm)}`}] : []
   })
 
-/** What rows of this chain wrote under the same keys, or a dry run supposes. Asked once the rows hold their keys, so nothing can change it meanwhile. */
-export const findOurs = async (ctx: Context, track: Track, rows: Row[]): Promise<Map<string, string[]>> => {
+/** `records`: those that rows of the chain wrote under a key. `unanswered`: rows whose create under the key was never answered. */
+export type Ours = {records: string[]; unanswered: {key: string; number: number}[]}
+
+/**
+ * Returns records and unanswered creates of the chain by match key; in a dry run, the planned ones. Called after the rows hold their row locks, so
+ * the result cannot change.
+ */
+export const findOurs = async (ctx: Context, track: Track, rows: Row[]): Promise<Map<string, Ours>> => {
   const keys = rows.flatMap(({matchKey, decided}) => (matchKey && !decided ? [matchKey] : []))
-  const ours = new Map<string, string[]>()
+  const ours = new Map<string, Ours>()
   if (keys.length === 0) return ours
-  for (const {key, recordId} of await findMatches(ctx.hot, {
-    chains: [ctx.chain, ctx.retried ?? ctx.chain],
-    module: track.module.no,
-    keys,
-  })) {
+  const chains = [ctx.chain, ctx.retried ?? ctx.chain]
+  for (const {key, recordId, rowKey, row} of await findMatches(ctx.hot, {chains, module: track.module.no, keys})) {
     const name = key.toString('latin1')
-    ours.set(name, [...(ours.get(name) ?? []), recordId])
+    const one = ours.get(name) ?? {records: [], unanswered: []}
+    if (recordId !== null) one.records.push(recordId)
+    else one.unanswered.push({key: rowKey!, number: row!})
+    ours.set(name, one)
   }
   return ours
 }

@@ -6,6 +6,7 @@ import {findStanding, type Standing} from '../../sql/connectors.ts'
 import type {Run} from '../../sql/runs.ts'
 import type {Context, Held} from './context.ts'
 import {RunPaused, RunStopped} from './ending.ts'
+import {endByRefusal} from './request-refusal.ts'
 
 const longestWaitMs = 10_000
 const tries = 6
@@ -32,7 +33,7 @@ const waitOrGiveUp = async (ctx: Context, error: unknown, tried: number) => {
   const {quotaSpent, rateLimited, retryAfterMs, retryable} = error.crm
   if (quotaSpent) throw spent()
   if (isCrowded(error.crm)) await ctx.slots.cut()
-  if (!retryable) throw new RunStopped({stopped: 'CRM_REFUSED', message: `${error.message}. Mend this at the CRM. ${carriesOn(ctx.run)}`})
+  if (!retryable) throw endByRefusal(error.crm, ctx.run)
   const waitMs = backOffMs(tried, retryAfterMs)
   if (waitMs > longestWaitMs || tried >= tries)
     throw new RunPaused(rateLimited ? 'RATE_LIMITED' : 'CRM_UNAVAILABLE', error.message, Math.max(30, waitMs / 1000))
@@ -55,6 +56,18 @@ export const shutBy = (standing: Standing, run: Run) => {
   return new RunStopped({stopped: 'GRANT_ENDED', message: `${why}: connect it again. ${carriesOn(run)}`})
 }
 
+/** Throws what keeps the run from writing, as of the last heartbeat. */
+export const assertOpen = ({signal, lease, run}: Pick<Context, 'signal' | 'lease' | 'run'>) => {
+  signal.throwIfAborted()
+  const stop = lease.stopSeen()
+  if (stop) throw new RunStopped(stop)
+  if (lease.orgClosedSeen()) throw new RunPaused('ORG_CLOSED', 'This org is closed. The run goes on when it is opened again', 1)
+  const shut = shutBy(lease.standingSeen(), run)
+  if (shut) throw shut
+}
+
+export const noAnswers = () => new RunPaused('CRM_UNAVAILABLE', 'The CRM does not answer; the run looks again in half a minute', 30)
+
 /** What a refusal before sending means for the run: lie down and try again, or stop because the grant has ended. */
 export const meaningOf = async ({db, run}: Held, refusal: Refusal) => {
   const shut = shutBy(await findStanding(db, run.no), run)
@@ -65,6 +78,8 @@ export const meaningOf = async ({db, run}: Held, refusal: Refusal) => {
   return new RunPaused(code, message, Math.max(1, Number(extra.retryAfterMs ?? 30_000) / 1000))
 }
 
-/** What the CRM asked for; else half a second, doubling, with jitter so that batches do not come back together. */
+const longestBackOffMs = 20_000
+
+/** What the CRM asked for; else half a second, doubling up to twenty, with jitter so that batches do not come back together. */
 export const backOffMs = (tried: number, askedMs: number | null = null) =>
-  askedMs ?? Math.round(500 * 2 ** (tried - 1) * (0.75 + Math.random() / 2))
+  askedMs ?? Math.round(Math.min(500 * 2 ** (tried - 1), longestBackOffMs) * (0.75 + Math.random() / 2))

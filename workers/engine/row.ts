@@ -10,6 +10,7 @@ import {digestOf} from './lookups.ts'
 import type {Kin} from './parents.ts'
 import {FILTER, GUARD} from './program.ts'
 import type {Filler, Link, Track} from './track.ts'
+import {faultAt, joinFailures} from './wrong-cells.ts'
 
 export {layTrack, type Track} from './track.ts'
 
@@ -34,20 +35,28 @@ export type Row = {
   attempt: number
   /** Sends of this row in this run that nobody answered. */
   silences: number
-  /** An earlier run of the chain sent a create of this row that nobody answered. */
+  /** When the first of them was known, in monotonic ms. */
+  silentSince?: number
+  /** An earlier run of the chain sent a create of this row that was never answered. */
   lost?: boolean
+  /** Creates of this row in its chain that were never answered and that no found record accounts for. */
+  unansweredCreates: number
   /** Of a create that was lost before this owner came and that nothing unique tells: what was sent then. */
   sentDigest?: Buffer
   /** A step settled before, which planning may not change any more. */
   decided: {kind: Kind; target: string | null} | null
   /** Its outcome as counted now. */
   counted: Outcome | null
+  /** Sentences about its write that its results show beside `Written`. */
+  remarks?: string[]
   /** Whether it stands in `unsettled`. */
   open: boolean
   /** Links that are found before it is planned. */
   wants?: Want[]
   /** What of its links was not simply found; written down with the row's first entry. */
   notes?: LookupNote[]
+  /** Fields whose value had more decimal places in the file. */
+  rounded?: string[]
   /** False for a row that counts nothing, whatever is sent of it. */
   isMetered?: boolean
   /** The rows it may belong to. */
@@ -77,15 +86,11 @@ export type Want = {field: string; link: Link; text: string; digest: string | nu
 
 /**
  * The row as the CRM will be sent it but for links that are still to be found, or why it cannot be. Pure: the same cells, and the same that
- * the flow's expressions made of them, give the same row in every run of a chain. A row fails by the first of its fields that cannot be
- * filled; given `all`, every such field is told there and left out instead.
+ * the flow's expressions made of them, give the same row in every run of a chain. A row fails by all of its fields that cannot be filled;
+ * given `all`, every such field is added to it and left out instead.
  */
-export const compose = (
-  track: Track,
-  {rowNumber, cells, ragged}: FileRow,
-  evaluated: Evaluated = none,
-  all: Failure[] | null = null,
-): Row | Failure => {
+export const compose = (track: Track, read: FileRow, evaluated: Evaluated = none, all: Failure[] | null = null): Row | Failure => {
+  const {rowNumber, cells, ragged} = read
   const key = `${track.id}.${rowNumber}`
   const failed = (code: string, message: string, target: string | null = null) => ({number: rowNumber, key, code, message, target})
   if (ragged)
@@ -93,18 +98,25 @@ export const compose = (
       'ROW_RAGGED',
       `The row has ${cells.length} cells and the header ${track.source.fileColumns ?? track.source.columns.length}: nothing of it was written`,
     )
+  const unread = track.program?.columns.find(({at}) => faultAt(read, at))
+  if (unread) return failed('INVALID_VALUE', `${unread.name}: ${faultAt(read, unread.at)}`)
   const stopped = track.program && stopBy(evaluated, failed)
   if (stopped) return stopped
   if (!track.patching && isBlank(track, cells)) return failed('ROW_EMPTY', 'Every mapped cell of the row is empty')
   const payload: Record<string, unknown> = {}
   let wants: Want[] | undefined
+  const failures = all ?? []
+  let rounded: string[] | undefined
   for (const filler of track.fillers) {
     const {field, clears} = filler
     const made = filler.expression === undefined ? null : madeFor(filler, cells, evaluated)
     if (made && 'error' in made) {
-      const failure = failed(made.error.code, sayError(made.error), field.apiName)
-      if (!all) return failure
-      all.push(failure)
+      failures.push(failed(made.error.code, sayError(made.error), field.apiName))
+      continue
+    }
+    const fault = faultAt(read, filler.column)
+    if (fault) {
+      failures.push(failed('INVALID_VALUE', `${field.apiName}: ${fault}`, field.apiName))
       continue
     }
     const value = made ? made.value : cellOf(filler, cells)
@@ -114,16 +126,15 @@ export const compose = (
     } else if (filler.link && isWanted(filler, value)) (wants ??= []).push(want(filler, String(value)))
     else {
       const converted = made ? convertValue(value, field, filler.rules) : convert(value as string, field, filler.rules)
-      if (converted.ok) payload[field.apiName] = converted.value
-      else {
-        const failure = failed(converted.code, converted.message, field.apiName)
-        if (!all) return failure
-        all.push(failure)
-      }
+      if (converted.ok) {
+        payload[field.apiName] = converted.value
+        if (converted.rounded) (rounded ??= []).push(field.apiName)
+      } else failures.push(failed(converted.code, converted.message, field.apiName))
     }
   }
+  if (!all && failures.length > 0) return joinFailures(failures)
   const row = dress(track, key, rowNumber, payload)
-  return wants ? {...row, wants} : row
+  return wants || rounded ? {...row, ...(wants && {wants}), ...(rounded && {rounded})} : row
 }
 
 const none: Evaluated = {}
@@ -194,6 +205,7 @@ export const dress = (track: Track, key: string, number: number, payload: Record
     witness: uniques.length > 0,
     attempt: 0,
     silences: 0,
+    unansweredCreates: 0,
     decided: null,
     counted: null,
     open: false,

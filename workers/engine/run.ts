@@ -13,12 +13,14 @@ import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
 import {outcomeNo} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
-import {answerSecondsOf} from './admission.ts'
+import {answerSecondsOf, overSecondsOf} from './admission.ts'
 import {closeRun} from './close.ts'
 import type {Context, Held, Offline} from './context.ts'
+import {executeIsolated, mostCrashes, needsIsolation} from './crash-isolation.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
 import {openExpressions} from './expressions.ts'
 import {openIntents} from './intents.ts'
+import {openLateUpdates} from './late-updates.ts'
 import {holdLease, type Lease, leaveSecondsOf} from './lease.ts'
 import {openLookups} from './lookups.ts'
 import {indexParents} from './parent-index.ts'
@@ -31,46 +33,47 @@ import {layTrack} from './row.ts'
 import {openSettler} from './settler.ts'
 import {isSubform} from './subform-order.ts'
 import {runSubformPass} from './subform-pass.ts'
-import {carrySuspect} from './suspects.ts'
 import {closeOpenSends} from './takeover.ts'
 
 /** `ended`: nothing is left to do. `held`: another owner has it. `released`: it goes on later, here or elsewhere. */
-export type Carried = 'ended' | 'held' | 'released'
+export type RunState = 'ended' | 'held' | 'released'
 
-/** Takeovers in a row without a single settlement: the run itself kills its workers, and is stopped instead. */
-const mostFruitlessTakeovers = 3
+export type EngineTools = Pick<Tools, 'config' | 'db' | 'hot' | 'storage' | 'crm' | 'budget'>
+type RunName = {org: string; id: string}
+/** `onTaken`: called when this process has the run's lease. */
+export type ExecuteOptions = {signal: AbortSignal; log: Log; onTaken?: () => void}
 
-/** Takes the run's lease and carries it on from wherever it stands, to its end or until something ends it early. */
-export const carryRun = async (
-  tools: Tools,
-  {org, id}: {org: string; id: string},
-  work: {signal: AbortSignal; log: Log},
-): Promise<Carried> => {
-  const {db} = tools
-  const found = await findRun(db, {org, id})
+/** Executes the run from wherever it stands, to its end or until something ends it early; in a child process if it may crash its process. */
+export const carryRun = async (tools: EngineTools, name: RunName, options: ExecuteOptions): Promise<RunState> => {
+  const found = await findRun(tools.db, name)
   if (!found || isOver(found)) return 'ended'
-  if (!(await isOpenOrg(db, org))) return 'released'
-  return carrySuspect({db, run: found.no}, () => takeRun(tools, found, work))
+  if (!(await isOpenOrg(tools.db, name.org))) return 'released'
+  return (await needsIsolation(tools, found.no)) ? executeIsolated(tools, found, options) : takeRun(tools, found, options)
 }
 
-const takeRun = async (tools: Tools, {no, org, id}: Run, {signal, log}: {signal: AbortSignal; log: Log}): Promise<Carried> => {
+/** The same, always in this process. */
+export const executeRun = async (tools: EngineTools, name: RunName, options: ExecuteOptions): Promise<RunState> => {
+  const found = await findRun(tools.db, name)
+  return found ? takeRun(tools, found, options) : 'ended'
+}
+
+const takeRun = async (tools: EngineTools, {no, org, id}: Run, {signal, log, onTaken}: ExecuteOptions): Promise<RunState> => {
   const {config, db, hot} = tools
   const head = await takeLease(db, {run: no, owner: `${hostname()}:${process.pid}`, seconds: config.LEASE_SECONDS})
   if (!head) return 'held'
+  onTaken?.()
   const lease = holdLease({db, hot, run: no, head, seconds: config.LEASE_SECONDS, leaveSeconds: leaveSecondsOf(config), log})
-  let orderly = false
+  let crashed = false
   try {
     // Another owner may have moved the run on, or ended it, while its lease was waited for.
     const run = await findRun(db, {org, id})
-    const carried = !run || isOver(run) ? 'ended' : await carry(hold(tools, run, {head, lease, drain: signal, log}), tools, head)
-    orderly = true
-    return carried
+    return !run || isOver(run) ? 'ended' : await carry(hold(tools, run, {head, lease, drain: signal, log}), tools, head)
   } catch (error) {
-    // Postgres went away, which is nothing that the run has done.
-    orderly = isOutage(error)
+    // The run does not cause an outage of Postgres.
+    crashed = !isOutage(error)
     throw error
   } finally {
-    await lease.release(orderly)
+    await lease.release(crashed)
   }
 }
 
@@ -78,7 +81,7 @@ const isOver = ({state}: Run) => state === 'ended' || state === 'authorised'
 
 type Taken = {head: Head; lease: Lease; drain: AbortSignal; log: Log}
 
-const hold = ({config, db, hot, storage}: Tools, run: Run, {head, lease, drain, log}: Taken): Held => {
+const hold = ({config, db, hot, storage}: EngineTools, run: Run, {head, lease, drain, log}: Taken): Held => {
   const chain = run.chainNo ?? run.no
   const leaseSeconds = config.LEASE_SECONDS
   let batch = head.nextBatch
@@ -100,22 +103,22 @@ const plannedOf = ({counts}: Head) => counts.reduce((sum, count, at) => sum + (a
 type Reach = Pick<Tools, 'crm' | 'budget'>
 
 /** Stopping and closing a run can be taken from its owner, too. */
-const carry = (ctx: Held, reach: Reach, head: Head): Promise<Carried> =>
+const carry = (ctx: Held, reach: Reach, head: Head): Promise<RunState> =>
   carryToEnd(ctx, reach, head).catch(error => lieDown(ctx, endingOf(ctx, error)))
 
-const carryToEnd = async (ctx: Held, reach: Reach, head: Head): Promise<Carried> => {
-  // What fails every worker may be the run's own data: nothing of it is read any more.
-  const isFruitless = head.takeovers > mostFruitlessTakeovers && ctx.run.state !== 'closing'
+const carryToEnd = async (ctx: Held, reach: Reach, head: Head): Promise<RunState> => {
+  // The run's own data may cause the crashes, so nothing of it is read any more.
+  const hasCrashed = head.crashes >= mostCrashes && ctx.run.state !== 'closing'
   let reason = head.stop?.stopped ?? 'done'
   try {
-    if (isFruitless) throw fruitless()
+    if (hasCrashed) throw tooManyCrashes()
     await tellOpenSends(ctx)
     await writeRows(ctx, reach, head)
   } catch (error) {
     const ending = endingOf(ctx, error)
     if (!(ending instanceof RunStopped)) throw ending
     await writeStop(ctx.db, {run: ctx.run.no, stop: ending.stop})
-    await tellOpenSends(ctx, {piecewise: isFruitless})
+    await tellOpenSends(ctx, {piecewise: hasCrashed})
     ctx.log.info({stop: ending.stop}, 'run stopped')
     reason = ending.stop.stopped
   }
@@ -144,7 +147,16 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
   const connection = await connect(offline, crm)
   const slots = budget.open(connection.connector, run.no)
   const expressions = openExpressions(run)
-  const ctx = {...offline, connection, slots, expressions, lookups: openLookups(), values: openValueStore(offline)}
+  const ctx = {
+    ...offline,
+    connection,
+    slots,
+    expressions,
+    lookups: openLookups(),
+    values: openValueStore(offline),
+    refusedSingles: {count: 0},
+    lateUpdates: openLateUpdates(overSecondsOf(offline) * 1000),
+  }
   try {
     await indexParents(ctx, tracks)
     const cursors = await listCursors(db, run.no)
@@ -179,8 +191,11 @@ const leaveToNewer = (error: unknown): never => {
   throw new RunPaused('FROM_FUTURE', 'A newer version of this service started this run, and carries it on: update the workers', 30)
 }
 
-const fruitless = () =>
-  new RunStopped({stopped: 'ENGINE_FAILED', message: 'Worker after worker failed at this run without a row settled; their logs say why'})
+const tooManyCrashes = () =>
+  new RunStopped({
+    stopped: 'ENGINE_FAILED',
+    message: `The run failed or crashed its process ${mostCrashes} times without a settled row. The logs of the workers say why. Retry the run to carry on`,
+  })
 
 /** A connection that is ended or disconnected ends the run; one that cannot be used just now lays it down. */
 const connect = async (ctx: Held, crm: Crm) => {
@@ -198,7 +213,7 @@ const endingOf = ({lease, signal}: Held, error: unknown) => {
   return error
 }
 
-const lieDown = async ({db, run, lease, log}: Held, ending: unknown): Promise<Carried> => {
+const lieDown = async ({db, run, lease, log}: Held, ending: unknown): Promise<RunState> => {
   if (ending instanceof LeaseLost) {
     log.warn({err: ending}, 'lease lost')
     return 'held'

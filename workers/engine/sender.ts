@@ -1,17 +1,18 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {RecordAnswer, WriteAnswer} from '../../shared/crm/crm.ts'
-import {isCrowded} from '../../shared/crm/error.ts'
+import {type CrmProblem, isCrowded} from '../../shared/crm/error.ts'
 import {mostOfSmall} from '../../shared/crm/records.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import {batchSent} from '../../shared/metrics/rows.ts'
 import {traced} from '../../shared/tracing.ts'
 import {isFateUnknown, isPassing} from '../../sql/database.ts'
-import {moveDeadline} from '../../sql/ledger.ts'
-import {admitOps, answerSecondsOf, type Beside} from './admission.ts'
+import {moveDeadline} from '../../sql/sends.ts'
+import {type Admitted, admitOps, answerSecondsOf, type Beside, lagSecondsOf} from './admission.ts'
 import type {Context} from './context.ts'
 import {RunPaused} from './ending.ts'
 import {judgePatch} from './patch-verdict.ts'
 import {backOffMs, meaningOf, spent} from './patience.ts'
+import {endByRefusal, isCallRefused} from './request-refusal.ts'
 import type {Row, Track, Way} from './row.ts'
 import {nothingSettled} from './settler.ts'
 import {holdSlot, type Slot} from './slots.ts'
@@ -30,7 +31,8 @@ export type Sent = {
 }
 
 type Answers = {answers: RecordAnswer[]; clockOffsetMs: number | null}
-type Answered = Answers | {unsent: Error | null}
+/** `refused`: the CRM refused the request as a whole, because of its size or of one of its records. */
+type Answered = Answers | {unsent: Error | null} | {refused: CrmProblem}
 
 const longestWaitMs = 10_000
 const mostTries = 10
@@ -53,10 +55,15 @@ const carryBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[], on: 
     const answered = await transmit(ctx, track, kind, admitted, {slot, leaving: on.leaving})
     slot.give()
     atPoint('after_send')
-    if (!('unsent' in answered)) batchSent(track.patching ? 'patch' : kind)
+    if ('answers' in answered) batchSent(track.patching ? 'patch' : kind)
     if ('unsent' in answered) {
       await putBack(ctx, track, admitted.batch, admitted.ops)
       return {next: new Map(), unsent: ops, ending: answered.unsent}
+    }
+    if ('refused' in answered) {
+      on.heard(true)
+      await putBack(ctx, track, admitted.batch, admitted.ops)
+      return await sendHalves(ctx, track, kind, admitted, on)
     }
     on.heard(answered.answers.some(isHeard))
     const {next, ending} = await settleAnswers(ctx, track, kind, admitted, answered, on.leave)
@@ -68,7 +75,6 @@ const carryBatch = async (ctx: Context, track: Track, kind: Way, ops: Op[], on: 
 
 const isHeard = (answer: RecordAnswer) => answer.ok || (answer.sent && !answer.crm.unanswered)
 
-type Admitted = {batch: number; ops: Op[]; since: number}
 type Leaving = {slot: Slot; leaving(): void}
 
 /** Sends, and waits and sends again while the CRM says that nothing was done and asks to come back soon. */
@@ -86,11 +92,11 @@ const transmit = async (
     leaving()
     const written = await write(ctx, track, kind, ops, last.mayLeave).catch(notSent)
     if (written instanceof Error) return {unsent: written}
-    const {results, clockOffsetMs} = written
+    const {results, clockOffsetMs, whole} = written
     if (last.isTooLate() && !isSent(results)) return {unsent: null}
     // What fails there fails over a batch of which nothing was done.
     const declined = await declinedWhole(ctx, results, tried).catch((error: Error) => error)
-    if (!declined) return {answers: results, clockOffsetMs}
+    if (!declined) return readRefusal(ctx, ops, whole?.crm) ?? {answers: results, clockOffsetMs}
     if (declined instanceof Error) return {unsent: declined}
     slot.give()
     try {
@@ -155,6 +161,36 @@ const declinedWhole = async (ctx: Context, results: RecordAnswer[], tried: numbe
   return new RunPaused('RATE_LIMITED', 'The CRM asks to slow down', Math.max(10, waitMs / 1000))
 }
 
+/** After so many in a row the refusals are not about single records, and the run stops. */
+const mostRefusedSingles = 100
+
+/** Null where the answer speaks of each record, the only record of a request included. */
+const readRefusal = ({run, refusedSingles}: Context, ops: Op[], crm: CrmProblem | undefined): Answered | null => {
+  if (!crm || crm.unanswered) {
+    refusedSingles.count = 0
+    return null
+  }
+  if (isCallRefused(crm)) return {unsent: endByRefusal(crm, run)}
+  if (countRecords(ops) > 1) return {refused: crm}
+  return ++refusedSingles.count > mostRefusedSingles ? {unsent: endByRefusal(crm, run)} : null
+}
+
+/** One half after the other, so a batch of n records takes fewer than 2n requests. Results of the first half survive a failure of the second. */
+const sendHalves = async (ctx: Context, track: Track, kind: Way, {ops, left}: Admitted, on: Beside & Told): Promise<Sent> => {
+  const [first, second] = halve(ops)
+  const one = await carryBatch(ctx, track, kind, first, on)
+  if (one.ending) return {...one, unsent: [...one.unsent, ...second, ...left]}
+  const two = await carryBatch(ctx, track, kind, second, on).catch((ending: Error) => ({next: new Map(), unsent: second, ending}))
+  return {next: new Map([...one.next, ...two.next]), unsent: [...one.unsent, ...two.unsent, ...left], ending: two.ending}
+}
+
+/** Rows of one record stay together. */
+const halve = (ops: Op[]): [Op[], Op[]] => {
+  const records = [...Map.groupBy(ops, op => op.unit ?? op).values()]
+  const half = Math.ceil(records.length / 2)
+  return [records.slice(0, half).flat(), records.slice(half).flat()]
+}
+
 /** The rows were not sent: the batch is struck and rows nobody else sent before are not counted any more. */
 const putBack = (ctx: Context, track: Track, batch: number, ops: Op[]) =>
   ctx.settler.settle({
@@ -182,7 +218,7 @@ const settleAnswers = async (
   for (const [at, op] of ops.entries()) {
     const answer = answers[at]!
     if (!answer.ok && !answer.sent) throw new Error('A batch came back partly unsent')
-    const sent = {track, settled}
+    const sent = {track, settled, patienceMs: lagSecondsOf(ctx) * 1000, lateUpdates: ctx.lateUpdates}
     if (kind === 'replace') next.set(op.row, judgeReplaced(sent, op, answer))
     else if (track.patching) next.set(op.row, judgePatch(sent, op, answer))
     else next.set(op.row, judgeAnswer({...sent, kind}, op, answer, takes.get(op.row)))

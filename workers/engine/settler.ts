@@ -16,7 +16,7 @@ export type Settled = {
   batch: number | null
   log: LogRow[]
   released: {module: number; key: string}[]
-  kept: ChainRow[]
+  kept: KeptRow[]
   opened: OpenQuestion[]
   closed: {module: number; key: string}[]
   /** Rows that have been patched. */
@@ -28,6 +28,9 @@ export type Settled = {
   isProgress: boolean
   leave(): void
 }
+
+/** `doubt` builds the open question that is stored instead if another row already holds the record. */
+type KeptRow = ChainRow & {doubt?: () => OpenQuestion}
 
 export const nothingSettled = (batch: number | null): Settled => ({
   batch,
@@ -151,7 +154,7 @@ const settleOnce = async (opened: Opened, settlement: Settlement, asked: Asking[
       lease.lost.throwIfAborted()
       const state = sqlStateOf(error)
       if (state === GATE_SHUT) return await assertSettled(db, settlement, error)
-      if (state === '23505') await refuseHeld(db, settlement)
+      if (state === '23505') await doubtHeld(db, settlement)
       else if (isFateUnknown(error) || isPassing(error)) log.warn({err: error}, 'settle again')
       else throw error
     }
@@ -174,9 +177,15 @@ const assertSettled = async (db: Pool, {run, fence, settleNo}: Settlement, cause
   throw new LeaseLost('Another owner took the run')
 }
 
-/** Two rows of a chain never have made one record: the later one's claim becomes a refusal, `RECORD_HELD`. */
-const refuseHeld = async (db: Pool, settlement: Settlement) => {
-  const {chain, kept, log, counts} = settlement
+const [CREATED, UNANSWERED] = [outcomeNo('created'), outcomeNo('unanswered')]
+
+/**
+ * Two rows of a chain never have made one record. The CRM said that it made the later row's record without saying which: that create is
+ * unanswered, `RECORD_HELD`. Source: the specification's CRM error object, `unanswered`.
+ */
+const doubtHeld = async (db: Pool, settlement: Settlement) => {
+  const {chain, log, counts} = settlement
+  const kept: KeptRow[] = settlement.kept
   const made = kept.filter(({how}) => how === HOW.made || how === HOW.taken)
   const holders = new Map<string, string>()
   for (const module of new Set(made.map(({module}) => module))) {
@@ -191,12 +200,14 @@ const refuseHeld = async (db: Pool, settlement: Settlement) => {
   if (losers.length === 0) throw new Error('A record is held twice and its holder cannot be found')
   for (const loser of losers) {
     kept.splice(kept.indexOf(loser), 1)
-    const entry = log.findLast(({key, module}) => key === loser.key && module === loser.module)!
-    const message = `The CRM named record ${loser.recordId}, which another row of this import made`
-    Object.assign(entry, {outcome: outcomeNo('refused'), code: 'RECORD_HELD', message, recordId: null})
+    const entry = log.findLast(({key, module, outcome}) => key === loser.key && module === loser.module && outcome === CREATED)!
+    const message = `The CRM named record ${loser.recordId}, which another row of this import made. Look for this row's record in the CRM`
+    Object.assign(entry, {outcome: UNANSWERED, code: 'RECORD_HELD', message, recordId: null})
+    settlement.closed = settlement.closed.filter(({key, module}) => key !== loser.key || module !== loser.module)
+    if (loser.doubt) settlement.opened.push(loser.doubt())
     for (const [outcome, change] of [
       ['created', -1],
-      ['refused', 1],
+      ['unanswered', 1],
     ] as const) {
       const index = countAt(loser.module, outcome)
       while (counts.length <= index) counts.push(0)

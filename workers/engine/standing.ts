@@ -1,16 +1,22 @@
 import type {RowRange} from '../../shared/flows/snapshot.ts'
 import {mayExist} from '../../shared/imports/row-result.ts'
 import {findInherited} from '../../sql/chain-rows.ts'
+import type {OpenQuestion} from '../../sql/ledger.ts'
 import type {Outcome} from '../../sql/run-log.ts'
 import type {Context} from './context.ts'
 import {witnessOf} from './digest.ts'
 import type {Question} from './questions.ts'
 import {type Failure, isRow, KINDS, type Row, type Track} from './row.ts'
 import {countedAs} from './takeover.ts'
+import {questionOf} from './verdict.ts'
 
 /** A row that ends without a step of this run, as its chain left it: its record is there, or nobody can tell whether it is. */
 export type Standing = {
   row: Pick<Row, 'key' | 'number' | 'counted' | 'attempt'>
+  /** An unanswered create of the row may have made a second record. */
+  mayExistTwice?: boolean
+  /** Its open question, with the key of the record that its create would have made. */
+  question?: OpenQuestion
   outcome: Extract<Outcome, 'inherited' | 'unanswered'>
   recordId: string | null
   code: string | null
@@ -29,9 +35,12 @@ export const findTheirs = async (
   const named = new Map(numbers.map(number => [`${track.id}.${number}`, number]))
   const found = await findInherited(hot, {chain: retried, run: run.no, module: track.module.no, keys: [...named.keys()]})
   return new Map(
-    found.map(({key, recordId}) => {
+    found.map(({key, recordId, mayExistTwice}) => {
       const number = named.get(key)!
-      return [number, {row: {key, number, counted: null, attempt: 0}, outcome: 'inherited', recordId, code: null, message: null}]
+      return [
+        number,
+        {row: {key, number, counted: null, attempt: 0}, outcome: 'inherited', recordId, code: null, message: null, mayExistTwice},
+      ]
     }),
   )
 }
@@ -52,8 +61,11 @@ export const resume = (
   const counted = isOurs ? countedAs(question.kind) : null
   const attempt = isOurs ? question.attempt : 0
   const row = {key, number, counted, attempt}
-  const unknown = (code: string, message: string): Standing => ({row, outcome: 'unanswered', recordId: question.target, code, message})
   const isCreate = question.kind === KINDS.create
+  const unknown = (code: string, message: string): Standing => ({
+    ...{row, outcome: 'unanswered', recordId: question.target, code, message},
+    ...(isRow(composed) && isCreate && {question: {...questionOf(track, composed, {...question, attempt}), ...keptOf(question)}}),
+  })
   // Refused after a create that nobody answered, in an earlier run: planned afresh, and its record may exist all the same.
   const mayBeMade = question.kind === KINDS.again && question.ended && !isOurs
   if (!isRow(composed) && isCreate) return unknown(composed.code, `${composed.message}. ${SENT_BEFORE}`)
@@ -71,11 +83,14 @@ export const resume = (
     ...row,
     open: true,
     lost: mayBeMade || (isCreate && !isOurs),
+    unansweredCreates: isCreate || mayBeMade ? question.creates : 0,
     silences: again || !isOurs ? 0 : Math.max(1, isCreate && !question.witness ? attempt : 1),
     ...(isCreate && !question.witness && {sentDigest: question.digest!}),
     decided: again ? null : {kind: isCreate ? 'create' : 'update', target: question.target},
   }
 }
+
+const keptOf = ({witness, digest}: Question) => ({witness, digest, ended: true})
 
 const SENT_BEFORE = 'A create of this row was sent before and never answered'
 

@@ -6,6 +6,7 @@ import type {Context} from './context.ts'
 import type {Why} from './family.ts'
 import {allOf} from './match.ts'
 import {askPatiently} from './patience.ts'
+import {isCallRefused} from './request-refusal.ts'
 import type {Family} from './subform-families.ts'
 import type {SubformTrack} from './subform-order.ts'
 import type {Unit} from './subform-verdict.ts'
@@ -94,7 +95,7 @@ const readIds = async (ctx: Context, {module, subform}: SubformTrack, record: st
   const place = {field: subform.field, child: module.apiName}
   const read = await askPatiently(ctx, () =>
     ctx.connection.readRowIds(subform.module, record, place, {signal: ctx.lease.lost}).catch(error => {
-      if (error instanceof CrmError && !error.crm.retryable && !error.crm.quotaSpent) return error
+      if (error instanceof CrmError && !error.crm.retryable && !error.crm.quotaSpent && !isCallRefused(error.crm)) return error
       throw error
     }),
   )

@@ -4,7 +4,7 @@ import {HOW} from '../../sql/chain-rows.ts'
 import {mayGoOn, sayRefused} from '../writes/row-verdict.ts'
 import {KINDS, type Track} from './row.ts'
 import type {Settled} from './settler.ts'
-import {enter, mostSilences, type Next, type Op} from './verdict.ts'
+import {countSilence, enter, maySendAgain, type Next, type Op} from './verdict.ts'
 
 /** One record and the rows it is to have. */
 export type Unit = {
@@ -25,21 +25,21 @@ export type Unit = {
 
 export const isFresh = ({readAt, freshMs}: Unit) => performance.now() - readAt < freshMs
 
-type Sent = {track: Track; settled: Settled}
+type Sent = {track: Track; settled: Settled; patienceMs: number}
 
 /** What the answer of its record means for a row: written, refused with the others, or not known and to be written again. */
-export const judgeReplaced = ({track, settled}: Sent, {row, unit}: Op, answer: Exclude<RecordAnswer, {sent: false}>): Next => {
+export const judgeReplaced = ({track, settled, patienceMs}: Sent, {row, unit}: Op, answer: Exclude<RecordAnswer, {sent: false}>): Next => {
   const {record, keys, deletes} = unit!
   const name = {module: track.module.no, key: row.key}
   row.attempt++
   const {attempt} = row
   if (!answer.ok && answer.crm.unanswered) {
-    row.silences++
+    countSilence(row)
     unit!.isLost = mayGoOn(answer.crm)
     const {code} = answer.crm
     enter({track, settled}, row, 'unanswered', {attempt, recordId: record, code, message: sayProblem(answer.crm)})
     row.open = true
-    const ended = row.silences >= mostSilences
+    const ended = !maySendAgain(row, patienceMs)
     settled.opened.push({...name, flow: track.no, number: row.number, kind: KINDS.replace, target: record, witness: false, attempt, ended})
     return ended ? 'end' : 'again'
   }

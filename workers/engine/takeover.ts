@@ -1,9 +1,9 @@
-import {listSends} from '../../sql/ledger.ts'
+import {listSends} from '../../sql/sends.ts'
 import {listOpenKinds} from '../../sql/unsettled.ts'
 import type {Held} from './context.ts'
 import {KINDS, type Row} from './row.ts'
 import {nothingSettled} from './settler.ts'
-import {enter} from './verdict.ts'
+import {enter, resendSafe} from './verdict.ts'
 
 const LOST = 'The worker that sent it was lost before an answer came'
 
@@ -34,9 +34,11 @@ const tell = async (ctx: Held, send: Send, places: number[], batch: number | nul
     const [key, number, attempt, target] = [keys[at]!, numbers[at]!, attempts[at]!, targets[at]!]
     const row = {key, number, counted: counted.get(key) ?? null}
     const patching = kind === KINDS.patch
-    enter({track: {no: flow, module: {no: module}, patching}, settled}, row, 'unanswered', {attempt, recordId: target, message: LOST})
-    if (!patching)
-      settled.opened.push({module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt})
+    const isCreate = kind === KINDS.create
+    const said = isCreate && witness[at] ? resendSafe(LOST) : {message: LOST}
+    enter({track: {no: flow, module: {no: module}, patching}, settled}, row, 'unanswered', {attempt, recordId: target, ...said})
+    const question = {module, key, flow, number, kind, target, witness: witness[at]!, digest: digests?.[at] ?? null, attempt}
+    if (!patching) settled.opened.push({...question, creates: Number(isCreate)})
   }
   await ctx.settler.settle(settled)
   return places.length

@@ -1,15 +1,17 @@
 import type {RecordAnswer} from '../../shared/crm/crm.ts'
 import {type CrmProblem, errorsOf, sayProblem} from '../../shared/crm/error.ts'
-import {mayExist} from '../../shared/imports/row-result.ts'
+import {mayExist, sayRounded} from '../../shared/imports/row-result.ts'
 import {HOW} from '../../sql/chain-rows.ts'
+import type {OpenQuestion} from '../../sql/ledger.ts'
 import {countAt, type Outcome, outcomeNo, PHASES} from '../../sql/run-log.ts'
 import {sentDigestOf} from './digest.ts'
+import type {LateUpdates} from './late-updates.ts'
 import {KINDS, type Kind, type Row, type Track, type Way} from './row.ts'
 import type {Settled} from './settler.ts'
 import type {Unit} from './subform-verdict.ts'
 import type {Take} from './take.ts'
 
-/** `unit`: the record whose rows it replaces with others, where it does. */
+/** `unit`: for a subform replace, the parent record whose rows are replaced. */
 export type Op = {row: Row; target: string | null; unit?: Unit}
 /** Where a row goes next: it is done, it is sent again as it is, it is looked for at the CRM first, or it is planned afresh. */
 export type Next = 'end' | 'again' | 'wait' | 'replan'
@@ -20,19 +22,35 @@ export const bySteps = (next: ReadonlyMap<Row, Next>): Record<Next, Row[]> => {
   return steps
 }
 
-/** A create or update nobody answers is sent at most so often in one go. */
+/** A create without a unique value is sent at most this often. */
 export const mostSilences = 3
+/** A write that is safe to send again is sent at most this often, and no longer than `patienceMs` after its first unanswered send. */
+const mostSafeSilences = 12
 
-type Sent = {track: Track; kind: Kind; settled: Settled}
+/** What a batch was, and where its outcome is written. `patienceMs`: see `maySendAgain`. */
+type Sent = {track: Track; kind: Kind; settled: Settled; patienceMs: number; lateUpdates: Pick<LateUpdates, 'add'>}
+
+/**
+ * Allows a resend of a write that is safe to repeat: before the third unanswered send, then up to twelve sends within `patienceMs`. One short
+ * outage can cause three failures.
+ */
+export const maySendAgain = (row: Pick<Row, 'silences' | 'silentSince'>, patienceMs: number): boolean =>
+  row.silences < mostSilences || (row.silences < mostSafeSilences && performance.now() - (row.silentSince ?? 0) < patienceMs)
+
+/** Counts one more unanswered send of the row in this run. */
+export const countSilence = (row: Pick<Row, 'silences' | 'silentSince'>) => {
+  row.silences++
+  row.silentSince ??= performance.now()
+}
 
 /** Writes down what one answer means for its row, and says where the row goes next. */
 export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {sent: false}>, take: Take | 'later' | undefined): Next => {
   const {row} = op
   row.attempt++
   if (answer.ok) return succeed(sent, op, answer.recordId)
-  if (answer.crm.unanswered) return hearNothing(sent, op, answer.crm)
+  if (answer.crm.unanswered) return markUnanswered(sent, op, answer.crm)
   const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
-  if (take === 'later') return putOff(sent, op, code, answer.crm)
+  if (take === 'later' || (take && !take.taken && take.why === 'gone')) return putOff(sent, op, code, answer.crm)
   if (take?.taken) return takeRecord(sent, op, answer.crm, answer.duplicateOf!)
   if (isMatchFound(sent, row, answer.crm) && answer.duplicateOf) {
     note(sent, row, 'refused', {recordId: op.target, code, message: sayRefusal(answer.crm)})
@@ -41,8 +59,8 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
     row.matches = [answer.duplicateOf]
     return 'replan'
   }
-  const said = take ? `${sayRefusal(answer.crm)}. The record is not this row's to take: ${WHY[take.why]}` : sayRefusal(answer.crm)
-  const message = isLost(sent, row) && row.silences === 0 ? `${plain(said, longestMessage - mayExist.length - 2)}. ${mayExist}` : said
+  const said = take ? `${sayRefusal(answer.crm)}. This row cannot claim the record: ${WHY[take.why]}` : sayRefusal(answer.crm)
+  const message = mayBeThere(sent, row, take) ? `${plain(said, longestMessage - mayExist.length - 2)}. ${mayExist}` : said
   note(sent, row, 'refused', {recordId: op.target, code, message})
   if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
   if (!take && sent.kind === 'create' && (row.silences > 0 || row.lost)) open(sent, op, KINDS.again, {ended: true})
@@ -55,24 +73,29 @@ export const takeCandidate = (kind: Way, {row}: Op, answer: RecordAnswer): strin
   kind === 'create' && (row.silences > 0 || row.lost) && !answer.ok && answer.sent && !answer.crm.unanswered ? answer.duplicateOf : null
 
 /**
- * A refusal after silence proves nothing: whoever reads this run alone is told of what an earlier one did not hear, and the question stays
- * for the runs to come.
+ * Whether a refusal must say that an earlier create may have succeeded. Without a unique value, this run's log entries already say it. If another
+ * record holds the unique value, the earlier create failed.
  */
-const isLost = ({kind}: Sent, {lost}: Row) => kind === 'create' && lost
+const mayBeThere = ({kind}: Sent, row: Row, take: Take | undefined) => {
+  if (kind !== 'create') return false
+  if (row.silences === 0) return row.lost === true
+  return row.witness && (!take || (!take.taken && take.why === 'unread'))
+}
 
 const WHY = {
-  another: 'somebody else made it',
-  earlier: 'it was made before this import began',
-  gone: 'it is gone',
-  unread: 'it does not say who made it, or when',
-  held: 'another row of this import has it',
+  another: 'another user created it',
+  earlier: 'it was created before this import began',
+  gone: 'the CRM does not show it',
+  unread: 'the CRM does not show who created it, or when',
+  held: 'another row already has it',
 } as const
 
 const succeed = (sent: Sent, {row}: Op, recordId: string): Next => {
   const created = sent.kind === 'create'
-  note(sent, row, created ? 'created' : 'updated', {recordId})
-  if (created && !row.witness && (row.silences > 0 || row.lost)) noteTwice(sent, row, recordId)
-  keep(sent, row, recordId, created ? HOW.made : HOW.updated)
+  note(sent, row, created ? 'created' : 'updated', {recordId, message: row.remarks?.join('. ') ?? null})
+  const mayExistTwice = created && !row.witness && row.unansweredCreates > 0
+  if (mayExistTwice) noteTwice(sent, row, {recordId})
+  keep(sent, row, recordId, created ? HOW.made : HOW.updated, mayExistTwice)
   close(sent, row)
   return 'end'
 }
@@ -88,27 +111,41 @@ const takeRecord = (sent: Sent, {row}: Op, crm: CrmProblem, recordId: string): N
   return 'end'
 }
 
-const hearNothing = (sent: Sent, op: Op, crm: CrmProblem): Next => {
-  const {row} = op
-  row.silences++
-  row.decided = {kind: sent.kind, target: op.target}
-  note(sent, row, 'unanswered', {recordId: op.target, code: crm.code, message: sayProblem(crm)})
-  open(sent, op, KINDS[sent.kind], {doneSeconds: isDone(crm) ? unreadableSeconds : null})
-  if (sent.kind === 'create' && !row.witness) return 'wait'
-  return row.silences < mostSilences ? 'again' : 'end'
+const markUnanswered = (sent: Sent, op: Op, crm: CrmProblem): Next => {
+  const {row, target} = op
+  const isCreate = sent.kind === 'create'
+  countSilence(row)
+  row.decided = {kind: sent.kind, target}
+  const isSafe = isCreate && row.witness
+  note(sent, row, 'unanswered', {recordId: target, ...(isSafe ? resendSafe(sayProblem(crm)) : {code: crm.code, message: sayProblem(crm)})})
+  if (isCreate) row.unansweredCreates++
+  else sent.lateUpdates.add(target!, row.key)
+  open(sent, op, KINDS[sent.kind], {doneSeconds: isDone(crm) ? unreadableSeconds : null, creates: isCreate ? 1 : 0})
+  if (isCreate && !row.witness) return 'wait'
+  return maySendAgain(row, sent.patienceMs) ? 'again' : 'end'
 }
+
+/** Code and message of an unanswered create whose unique value rules out a second record. */
+export const resendSafe = (problem: string) => ({
+  code: 'RESEND_SAFE',
+  message: `${problem}. A unique field prevents a second record. If the row is still unanswered when the run ends, retry the run`,
+})
 
 /** The CRM said that it was done, though not what. Behind a 502 or a 504 it may still be at work. */
 const isDone = ({status}: CrmProblem) => status !== null && status >= 200 && status < 300
 
 const unreadableSeconds = 10
 
-/** A lost create's record may be there, and cannot be looked at just now: the question stays open. */
+/**
+ * Whether the duplicate that the CRM names is the row's cannot be decided yet: the CRM does not show the record, which does not mean that it is
+ * deleted, or other runs have creates in flight. The question stays open, and the row is sent again while that may help.
+ */
 const putOff = (sent: Sent, op: Op, code: string, crm: CrmProblem): Next => {
-  const message = `${sayRefusal(crm)}. Whether that record is this row's could not be found out`
-  note(sent, op.row, 'unanswered', {recordId: op.target, code, message})
+  countSilence(op.row)
+  const message = `${sayRefusal(crm)}. We could not confirm that this record belongs to the row. If the run ends without a result, retry it`
+  note(sent, op.row, 'unanswered', {recordId: op.target, ...(op.row.witness ? {code: 'RESEND_SAFE'} : {code}), message})
   open(sent, op, KINDS[sent.kind])
-  return 'again'
+  return maySendAgain(op.row, sent.patienceMs) ? 'again' : 'end'
 }
 
 /** The CRM knows a record with this row's match value that the search did not find: the row is planned again with it. */
@@ -128,35 +165,48 @@ export const sayRefusal = (crm: CrmProblem) => {
 
 const nameOf = ({track}: Sent, {key}: Row) => ({module: track.module.no, key})
 
-const keep = (sent: Sent, row: Row, recordId: string, how: number) =>
-  sent.settled.kept.push({...nameOf(sent, row), recordId, how, matchKey: row.matchKey})
-
-const open = (sent: Sent, {row, target}: Op, kind: number, more: {doneSeconds?: number | null; ended?: boolean} = {}) => {
-  row.open = true
-  sent.settled.opened.push({
-    ...nameOf(sent, row),
-    flow: sent.track.no,
-    number: row.number,
-    kind,
-    target,
-    witness: row.witness,
-    digest: kind === KINDS.create ? sentDigestOf(sent.track, row) : null,
-    attempt: row.attempt,
-    ...more,
-  })
+/** `doubt` builds the open question that is stored instead if another row already holds the record. */
+const keep = (sent: Sent, row: Row, recordId: string, how: number, mayExistTwice = false) => {
+  const {attempt} = row
+  const doubt = () => ({...questionOf(sent.track, row, {kind: KINDS.create, target: null, attempt}), creates: 1, ended: true})
+  sent.settled.kept.push({...nameOf(sent, row), recordId, how, matchKey: row.matchKey, mayExistTwice, ...(how === HOW.made && {doubt})})
 }
+
+const open = (sent: Sent, {row, target}: Op, kind: number, more: Pick<OpenQuestion, 'doneSeconds' | 'ended' | 'creates'> = {}) => {
+  row.open = true
+  sent.settled.opened.push({...questionOf(sent.track, row, {kind, target, attempt: row.attempt}), ...more})
+}
+
+/** The row's open question, as the ledger keeps it. */
+export const questionOf = (
+  track: Track,
+  row: Row,
+  {kind, target, attempt}: Pick<OpenQuestion, 'kind' | 'target' | 'attempt'>,
+): OpenQuestion => ({
+  ...{module: track.module.no, key: row.key, flow: track.no, number: row.number, kind, target, attempt},
+  witness: row.witness,
+  digest: kind === KINDS.create ? (row.sentDigest ?? sentDigestOf(track, row)) : null,
+  matchKey: row.matchKey,
+})
 
 const close = (sent: Sent, row: Row) => {
   if (row.open) sent.settled.closed.push(nameOf(sent, row))
   row.open = false
 }
 
-/** Nothing unique went with the create that was lost, so it may have made another record. */
-const noteTwice = ({track, settled}: Sent, {key, number}: Row, recordId: string) =>
+/** Reports that an unanswered create of the row may have made a second record. No unique value went with it. */
+export const noteTwice = (
+  {track, settled}: {track: {no: number; module: {no: number}}; settled: Settled},
+  {key, number}: Pick<Row, 'key' | 'number'>,
+  {recordId, message = null}: {recordId: string | null; message?: string | null},
+) => {
+  const {no: module} = track.module
   settled.log.push({
-    ...{key, flow: track.no, number, module: track.module.no, phase: PHASES.indexOf('write'), target: null, attempt: 0, recordId},
-    ...{outcome: outcomeNo('made_after_no_answer'), code: null, message: null},
+    ...{key, flow: track.no, number, module, phase: PHASES.indexOf('write'), target: null, attempt: 0, recordId},
+    ...{outcome: outcomeNo('made_after_no_answer'), code: null, message},
   })
+  add(settled.counts, countAt(module, 'made_after_no_answer'), 1)
+}
 
 type Said = {recordId?: string | null; code?: string | null; message?: string | null; target?: string | null}
 
@@ -165,11 +215,12 @@ const note = (sent: Sent, row: Row, outcome: Outcome, said: Said) => enter(sent,
 
 export const enter = (
   {track, settled}: {track: {no: number; module: {no: number}; patching?: unknown}; settled: Settled},
-  row: Pick<Row, 'key' | 'number' | 'counted' | 'notes'>,
+  row: Pick<Row, 'key' | 'number' | 'counted' | 'notes'> & Partial<Pick<Row, 'payload' | 'rounded'>>,
   outcome: Outcome,
   said: Said & {attempt: number},
 ) => {
-  const {recordId = null, code = null, message = null, target = null, attempt} = said
+  const {recordId = null, code = null, target = null, attempt} = said
+  const message = withRounding(row, outcome, said.message ?? null)
   const {no: module} = track.module
   if (row.notes) noteLookups({track, settled}, row)
   settled.log.push({
@@ -190,6 +241,13 @@ export const enter = (
   if (row.counted) add(settled.counts, countAt(module, row.counted), -1)
   add(settled.counts, countAt(module, outcome), 1)
   row.counted = outcome
+}
+
+/** A written row tells which of its values were rounded. */
+const withRounding = ({payload, rounded}: Partial<Pick<Row, 'payload' | 'rounded'>>, outcome: Outcome, message: string | null) => {
+  const fields = rounded?.filter(field => payload !== undefined && field in payload) ?? []
+  if (fields.length === 0 || !['created', 'updated', 'planned'].includes(outcome)) return message
+  return message === null ? sayRounded(fields) : `${message}. ${sayRounded(fields)}`
 }
 
 /** Once, before the first entry of the row itself. */

@@ -11,7 +11,7 @@ import type {Tx} from '../../sql/database.ts'
 import {type Firing, findLastRun, layDownFiring, setFiringImport, setFiringRun, takeFiring} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
 import {findFired, type Reason, type Schedule} from '../../sql/schedules.ts'
-import {endDrifted, endFailed, endHindered, endUnchanged} from './end-firing.ts'
+import {endDrifted, endFailed, endHindered, endUnchanged, endUndecided} from './end-firing.ts'
 import {type Fetched, type Firework, fetchFile} from './fetch.ts'
 import {holdLease, Superseded} from './lease.ts'
 import {clean, discard, type Filled, makeFilled} from './make.ts'
@@ -74,6 +74,11 @@ const runFile = async (work: Firework, ready: Ready): Promise<State> => {
   const place = {org: ready.schedule.org, importId: made.id}
   try {
     work.signal.throwIfAborted()
+    const undecided = filled.find(one => one.undecided)?.undecided
+    if (undecided) {
+      await work.db.transaction(tx => endUndecided(tx, ready, {reason: reasonOf(undecided), importId: made.id, filled}))
+      return 'ended'
+    }
     const drift = await driftOf(work, ready, {made, filled})
     if (ready.schedule.onDrift === 'stop' && drift.some(({stops}) => stops)) {
       await work.db.transaction(tx => endDrifted(tx, ready, {drift, importId: made.id}))

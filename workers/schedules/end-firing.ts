@@ -1,5 +1,6 @@
 import type {Obstacle} from '../../shared/schedules/standing.ts'
 import {stop, tell, tellFailure} from '../../shared/schedules/stop.ts'
+import {bindWhatFits} from '../../shared/templates/apply.ts'
 import type {Tx} from '../../sql/database.ts'
 import {endFiring, type Firing} from '../../sql/firings.ts'
 import {forgetFailures, type Reason, type Schedule} from '../../sql/schedules.ts'
@@ -32,6 +33,15 @@ export const endHindered = async (tx: Tx, {firing, schedule}: Of, {stops, reason
 export const endFailed = async (tx: Tx, {firing, schedule}: Of, reason: Reason) => {
   await end(tx, firing, {outcome: 'failed', reason})
   await tellFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, firing.importId))
+}
+
+type Undecided = {reason: Reason; importId: string; filled: readonly {slot: string; sourceId: string}[]}
+
+/** No row is written while the encoding of the file is uncertain. The import stays with its file: a person decides and runs it by hand. */
+export const endUndecided = async (tx: Tx, {firing, schedule}: Of, {reason, importId, filled}: Undecided) => {
+  await bindWhatFits(tx, {org: schedule.org, importId, sources: filled.map(({slot, sourceId}) => ({slot, sourceId}))})
+  await end(tx, firing, {outcome: 'failed', reason})
+  await tellFailure(tx, 'schedule.failed', schedule, firedOf(firing, reason, importId))
 }
 
 /** Before its first row. The import stays, with the file in it: whoever mends the template can run it by hand. */

@@ -1,6 +1,8 @@
 import {isDeepStrictEqual} from 'node:util'
+import type {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import type {Ground} from '../../shared/schedules/standing.ts'
+import {findUndecided} from '../../shared/sources/assert-text.ts'
 import type {SourceEvidence} from '../../shared/sources/describe.ts'
 import {makeImport} from '../../shared/templates/apply.ts'
 import {addForSlot, cleanForSlot} from '../../shared/templates/fill.ts'
@@ -13,8 +15,8 @@ import type {Work} from '../worker.ts'
 import type {Fetched} from './fetch.ts'
 import {Superseded} from './lease.ts'
 
-/** The template's sources in its order, each with the file that fills it and the columns that has. */
-export type Filled = {slot: string; sourceId: string; columns: string[]}[]
+/** The template's sources in its order, each with the file that fills it and the columns that has. `undecided`: what a person must decide of its text. */
+export type Filled = {slot: string; sourceId: string; columns: string[]; undecided: Refusal | null}[]
 type Given = {firing: Firing; schedule: Schedule; ground: Ground; fetched: Fetched}
 
 /** An import with the file in every slot, not cleaned yet. Where it cannot be read nothing is left of either. */
@@ -58,7 +60,10 @@ const fill = async (work: Work, {schedule, ground, fetched}: Given, {id: importI
     const same = slots.slice(0, at).findIndex(other => readsAlike(other, slot))
     sources.push(sources[same] ?? (await add(work, {org: schedule.org, importId}, {slot, fetched, first: sources[0]})))
   }
-  return sources.map((source, at) => ({slot: slots[at]!.slot, sourceId: source.id, columns: columnsOf(source)}))
+  return sources.map((source, at) => ({
+    ...{slot: slots[at]!.slot, sourceId: source.id},
+    ...{columns: columnsOf(source), undecided: findUndecided(source)},
+  }))
 }
 
 const readsAlike = (one: Slot, other: Slot) =>
@@ -71,7 +76,9 @@ const add = (work: Work, place: {org: string; importId: string}, {slot, fetched,
   const {slot: named, label, reader} = slot
   if (first && 'sheet' in reader && reader.sheet !== undefined)
     return addForSlot(work, place, named, {fromSource: first.id, sheet: reader.sheet, label})
-  return addForSlot(work, place, named, {name: fetched.name, label, body: fetched.file.open()!})
+  // A server often names a charset for all its files: what a person chose for the template comes first.
+  const charset = 'encoding' in reader ? undefined : fetched.charset
+  return addForSlot(work, place, named, {name: fetched.name, label, charset, body: fetched.file.open()!})
 }
 
 const columnsOf = ({evidence}: Source) => {

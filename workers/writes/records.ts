@@ -9,9 +9,10 @@ import {type RecordItem, RecordsRequest} from '../../shared/writes/records.ts'
 import type {End} from '../../shared/writes/settle.ts'
 import {findDiscoveredModule} from '../../sql/discoveries.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
-import {dropRequest, findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
+import {findWrite, type ItemResult, keepUnsent, type Write} from '../../sql/writes.ts'
 import {sayRefusal} from '../engine/verdict.ts'
 import {type Work, worker} from '../worker.ts'
+import {finishWrite} from './finish.ts'
 import {type Answered, notAsked, notNow, notSent, refusedUnsent, type Sending, sendUnits} from './send.ts'
 import {openShare} from './shares.ts'
 
@@ -29,7 +30,7 @@ export default worker(writeRecords, {concurrency: atOnce}, async ({org, write: i
     if (!(error instanceof Refusal) && !work.signal.aborted) work.log.error({err: error}, 'records not written')
     await letGo(work, write, error)
   }
-  await dropRequest(work.db, id)
+  await finishWrite(work, write)
   return {write: id}
 })
 

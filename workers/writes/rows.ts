@@ -8,8 +8,9 @@ import type {AdmittedUnit} from '../../shared/writes/admit.ts'
 import {type ParentItem, RowsRequest} from '../../shared/writes/rows.ts'
 import {isOpenOrg} from '../../sql/orgs.ts'
 import {releaseAll} from '../../sql/replacements.ts'
-import {dropRequest, findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
+import {findWrite, keepResults, keepUnsent, listResults, type Write} from '../../sql/writes.ts'
 import {type Work, worker} from '../worker.ts'
+import {finishWrite} from './finish.ts'
 import {type Desk, gatherPack, isShutting, type Pack} from './row-pack.ts'
 import {judgeParent, unsent} from './row-verdict.ts'
 import {type Answered, notAsked, notNow, refusedUnsent, type Sending, sendUnits} from './send.ts'
@@ -23,14 +24,13 @@ export default worker(replaceRows, {concurrency: atOnce}, async ({org, write: id
   const write = await findWrite(work.db, {org, id})
   // Tried before, given up, or ended with its org.
   if (!write?.request) return {write: id}
-  const request = RowsRequest.parse(write.request)
-  await dropRequest(work.db, id)
   try {
-    await replaceAll(work, write, request)
+    await replaceAll(work, write, RowsRequest.parse(write.request))
   } catch (error) {
     if (!(error instanceof Refusal) && !work.signal.aborted) work.log.error({err: error}, 'rows not written')
     await letGo(work, write, error instanceof Refusal ? error : notNow())
   }
+  await finishWrite(work, write)
   return {write: id}
 })
 

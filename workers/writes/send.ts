@@ -8,8 +8,9 @@ import type {Slots} from '../../shared/crm/slots.ts'
 import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import {batchSent} from '../../shared/metrics/rows.ts'
-import {endOutside, lockStanding, shutBy} from '../../shared/runs/outside.ts'
+import {lockStanding, shutAcceptedBy} from '../../shared/runs/outside.ts'
 import {type Admission, type AdmittedUnit, admitUnits, type Unit, type WriteKind} from '../../shared/writes/admit.ts'
+import {logInherited} from '../../shared/writes/log-inherited.ts'
 import {type End, settleBatch, settleLate} from '../../shared/writes/settle.ts'
 import {findConnector} from '../../sql/connectors.ts'
 import {isFateUnknown, isPassing, type Tx} from '../../sql/database.ts'
@@ -128,11 +129,13 @@ const admit = (work: Work, {write, module, flow, kind, units: asked}: Sending): 
     const run = await lockStanding(tx, write.org, write.runId)
     const open = new Set(await listOpenAts(tx, write.id))
     const units = asked.filter(({at}) => open.has(at))
-    const shut = shutBy(run) ?? (await pausedBy(tx, write))
+    const shut = shutAcceptedBy(run) ?? (await pausedBy(tx, write))
     if (shut) return refuseAll(tx, write, units, shut)
     const admission = await admitUnits(tx, run, {write: write.id, module, flow, kind, units, answerSeconds: answerSecondsOf(work)})
     const results = admission.decided.map(end => resultOf(end, admission.stop))
     if (results.length) await keepResults(tx, {write: write.id, results})
+    if (admission.inherited.length)
+      await logInherited(tx, (await lockStanding(tx, write.org, write.runId))!, {module, flow, rows: admission.inherited})
     return admission
   })
 
@@ -141,7 +144,7 @@ const pausedBy = async (tx: Tx, {org, connectorId}: Write): Promise<Refusal | nu
 
 const refuseAll = async (tx: Tx, {id: write}: Write, units: Unit[], refusal: Refusal): Promise<Admission> => {
   await keepResults(tx, {write, results: units.map(({at}) => refusedUnsent(at, refusal))})
-  return {batch: null, admitted: [], decided: [], left: [], stop: null}
+  return {batch: null, admitted: [], decided: [], inherited: [], left: [], stop: null}
 }
 
 /** Results of items that are not sent. `again`: the same may be asked once more. */
@@ -198,7 +201,6 @@ const settle = async (
         await settleBatch(tx, run, {...settled, secondsLeft}, ends, results)
         if (problem) await keepProblem(tx, {id: write.id, problem: {crm: problem.crm, renews: problem.renews}})
         atPoint('before_settle')
-        if (run.state === 'closing') await endOutside(tx, run, {outcome: null})
       })
     } catch (error) {
       if (tried === 10 || !isWorthAgain(error)) throw error

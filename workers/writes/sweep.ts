@@ -1,9 +1,9 @@
-import {endOutside, lockStanding} from '../../shared/runs/outside.ts'
-import {unstarted} from '../../shared/writes/answer.ts'
+import {endDisconnected, endOutside, lockStanding} from '../../shared/runs/outside.ts'
+import {giveUpUnsent} from '../../shared/writes/answer.ts'
 import {settleDead} from '../../shared/writes/settle.ts'
 import {listOutsideSends} from '../../sql/outside-ledger.ts'
 import {deleteOfWriting, listStaleOutside, listUntidied, markTidied, ofWriting} from '../../sql/outside-runs.ts'
-import {deleteOldWrites, dropRequest, keepUnsent, listAbandoned} from '../../sql/writes.ts'
+import {deleteOldWrites, listAbandoned} from '../../sql/writes.ts'
 import {aboutEachLease, rounds} from '../rounds.ts'
 import type {Tools} from '../tools.ts'
 
@@ -26,8 +26,9 @@ const each = async <T extends object>({log, drain}: Tools, found: readonly T[], 
 }
 
 const moveStale = async (tools: Tools) =>
-  each(tools, await listStaleOutside(tools.db, {idleSeconds, limit: runsPerLook}), ({id, org, idle}) =>
-    tools.db.transaction(async tx => {
+  each(tools, await listStaleOutside(tools.db, {idleSeconds, limit: runsPerLook}), async ({id, org, idle, disconnected}) => {
+    if (disconnected) await endDisconnected(tools.db, {org, id})
+    await tools.db.transaction(async tx => {
       const run = await lockStanding(tx, org, id)
       if (run.state !== 'writing' && run.state !== 'closing') return
       for (const send of await listOutsideSends(tx, run.no)) {
@@ -35,17 +36,17 @@ const moveStale = async (tools: Tools) =>
         tools.log.warn({run: id, batch: send.batch, rows: send.keys.length}, 'rows left in flight')
         await settleDead(tx, run, send)
       }
-      if (run.state === 'closing' || (idle && !run.leaseLive)) await endOutside(tx, run, {outcome: null})
-    }),
-  )
+      if (run.state === 'closing') await endOutside(tx, run, {outcome: null, pending: 'send'})
+      else if (idle && !run.leaseLive) await endOutside(tx, run, {outcome: null, pending: 'refuse'})
+    })
+  })
 
 /** Their worker died before anything was sent, or after it: what is in flight is told by the batch. */
 const giveUpAbandoned = async (tools: Tools) =>
   each(tools, await listAbandoned(tools.db, {seconds: abandonedSeconds, limit: runsPerLook}), ({id, org, runId}) =>
     tools.db.transaction(async tx => {
-      await lockStanding(tx, org, runId)
-      await keepUnsent(tx, {write: id, result: unstarted})
-      await dropRequest(tx, id)
+      const run = await lockStanding(tx, org, runId)
+      await giveUpUnsent(tx, run, id)
     }),
   )
 

@@ -1,4 +1,5 @@
 import {ApiError, type Json, Unreachable} from '../http.ts'
+import {decideText} from './decide-text.ts'
 import {EXIT} from './exit-codes.ts'
 import {Failure, usage} from './failure.ts'
 import {findConnection, findTemplate} from './find.ts'
@@ -19,6 +20,9 @@ export type Asked = {
   dryRun?: boolean
   declaredRows?: number
   rows?: {from?: number; to?: number}
+  /** Of the CSV files, where they do not show it themselves or a person knows better. */
+  encoding?: string
+  acceptBadBytes?: boolean
   fresh?: boolean
   resume?: boolean
   /** Tells of each file in the stream of events. */
@@ -51,7 +55,8 @@ export const prepareImport = async (cli: Cli, session: Session, asked: Asked): P
       .catch(error => cli.out.warn(`What is sent cannot be remembered here, should it be interrupted: ${clean(error.message)}`))
   await keep()
   try {
-    const sources = await sendFiles(cli, session, {plan, known, streams: Boolean(asked.streams), keep})
+    const sent = await sendFiles(cli, session, {plan, known, streams: Boolean(asked.streams), keep})
+    const sources = await decideText(session, {importId: known.import, sources: sent, ...asked})
     await assignFiles(session, known.import, plan, sources)
     assertGoingOn(cli.interrupt())
     return {importId: known.import, sources, run: null, forget: kept.forget}

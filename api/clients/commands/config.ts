@@ -161,11 +161,14 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   for (const warning of body.warnings) cli.out.warn(clean(warning))
   const told = prune ? await pruneAll(session, removed, there, body.registryVersion) : body.registryVersion
   const version = await settle(session, {directory, origin, here, pushed: changed, told})
-  cli.out.answer({pushed: changed, removed: prune ? removed : [], warnings: body.warnings, version}, [
-    `${plural(changed.length, 'file')} pushed; the configuration is at version ${version}`,
-    ...changed.map(
-      path => `  ${path}${here.has(path) ? '' : isOfRegistry(path) || prune ? ' (removed)' : ' (still there: --prune deletes it)'}`,
-    ),
+  const isSkipped = (path: string) => (body.skippedLibraries ?? []).some((name: string) => path.startsWith(`libraries/${name}/`))
+  const isLeft = (path: string) => isSkipped(path) || (!here.has(path) && !isOfRegistry(path) && !prune)
+  const [left, pushed] = [changed.filter(isLeft), changed.filter(path => !isLeft(path))]
+  const why = (path: string) => (here.has(path) ? 'skipped: people publish this library' : 'still there: --prune deletes it')
+  cli.out.answer({pushed, skipped: left, removed: prune ? removed : [], warnings: body.warnings, version}, [
+    `${plural(pushed.length, 'file')} pushed${left.length > 0 ? `, ${left.length} not` : ''}; the configuration is at version ${version}`,
+    ...pushed.map(path => `  ${path}${here.has(path) ? '' : ' (removed)'}`),
+    ...left.map(path => `  ${path} (${why(path)})`),
   ])
 }
 

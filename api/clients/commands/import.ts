@@ -19,6 +19,8 @@ export default (cli: Cli, program: Command) => {
     .option('--flow <file>', 'what is to be done, as JSON: flows, each with its module and fields')
     .option('-c, --connection <name>', 'the CRM to write to, where there are several: name or id')
     .option('--name <name>', 'what the import is called (default: its files)')
+    .option('--encoding <name>', 'the encoding of the CSV files, such as windows-1252, shift_jis or gb18030')
+    .option('--accept-bad-bytes', 'import bytes that are not in the encoding as \ufffd')
     .option('--dry-run', 'write nothing; say row by row what would be written')
     .option('--declared-rows <n>', 'stop after so many rows', wholeNumber)
     .option('--rows <range>', 'only rows with these numbers: 1-100, 500-, 7', rowRange)

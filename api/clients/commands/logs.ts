@@ -10,7 +10,8 @@ import {interrupted} from '../cli/interrupt.ts'
 import {notOurs} from '../cli/patience.ts'
 import type {Cli, Session} from '../cli/session.ts'
 import {clean} from '../cli/words.ts'
-import {type Json, readPages, Unreachable} from '../http.ts'
+import {ApiError, type Json, readPages, Unreachable} from '../http.ts'
+import {openResults} from '../whole-results.ts'
 
 type Logs = {follow?: boolean; failed?: boolean; limit?: number}
 type Results = {output?: string; failed?: boolean; plan?: boolean; source?: string}
@@ -100,29 +101,33 @@ async function* readEntries({client, path, keepFresh}: Session, {id}: Json, {fol
   }
 }
 
-const results = async (cli: Cli, given: string, asked: Results) => {
-  const {output, failed, plan, source} = asked
+const results = async (cli: Cli, given: string, options: Results) => {
+  const {output, failed, plan, source} = options
   if (failed && plan) throw usage('Ask for --failed or for --plan, not both')
   const session = await cli.open()
   const run = await findRun(session, given, (one: Json) => one.dryRun === Boolean(plan))
   if (!run.importId) throw usage(`${run.id} read no file here: an engine of your own carries it`, `Its log is here: lading logs ${run.id}`)
-  if (cli.out.json && output === undefined) return sayRows(cli, session, run, asked)
+  if (cli.out.json && output === undefined) return sayRows(cli, session, run, options)
   const kind = plan ? 'plan' : failed ? 'failed' : 'results'
   const query = {run: run.id, source}
-  const response = await session.client.open('GET', session.path(`imports/${run.importId}/${kind}.csv`), {query, timeoutMs: 600_000})
+  const path = session.path(`imports/${run.importId}/${kind}.csv`)
+  const asked = {query, timeoutMs: 600_000}
+  const response = kind === 'results' ? await openResults(session.client, path, asked) : await session.client.open('GET', path, asked)
   if (!response.headers.get('content-type')?.includes('csv')) throw notOurs()
-  const body = Readable.from(readWhole(response))
+  const body = Readable.from(readWhole(response, session.client.base))
   if (output === undefined || output === '-') return pipeline(body, cli.out.out, {end: false})
   await writeWhole(output, body)
   cli.out.answer({file: output, run: run.id, bytes: (await stat(output)).size}, `${output} is written`)
 }
 
 /** A connection that breaks in mid-answer is the network's doing, and is told as such. */
-async function* readWhole({body, url}: Response) {
+async function* readWhole({body}: Response, base: string) {
   try {
     yield* body as AsyncIterable<Uint8Array>
   } catch (error) {
-    throw new Unreachable(`The connection to ${new URL(url).origin} broke before the file was whole`, {cause: error})
+    // A later part of the file may be refused.
+    if (error instanceof ApiError) throw error
+    throw new Unreachable(`The connection to ${new URL(base).origin} broke before the file was whole`, {cause: error})
   }
 }
 

@@ -52,6 +52,7 @@ export const nouns: Noun[] = [
   {name: 'tokens', summary: 'list, create and revoke API tokens', group: more, load: () => import('./tokens.ts')},
   {name: 'jobs', summary: 'show a job, or wait for it', group: more, load: () => import('./jobs.ts')},
   {name: 'usage', summary: 'show what of the plan is used', group: more, load: () => import('./usage.ts')},
+  {name: 'billing', summary: 'set up and check what is sold (operators)', group: more, load: () => import('./billing.ts')},
   {name: 'completion', summary: 'print a completion script for a shell', group: more, load: () => import('./completion.ts')},
   {name: 'help', summary: 'explain a command or a topic', group: more, load: () => import('./help.ts')},
 ]

@@ -80,7 +80,7 @@ const list = async ({out, open}: Cli) => {
     id,
     name,
     version,
-    shared ? 'shared' : 'own',
+    shared ? 'shared' : 'private',
     createdBy ?? '',
     out.time(updatedAt),
   ])
@@ -101,7 +101,7 @@ const show = async ({out, open}: Cli, named: string) => {
     ),
   ])
   out.answer({template}, [
-    `${out.style('bold', clean(template.name))}  ${template.id}, version ${template.version}, ${template.shared ? 'shared' : 'own'}`,
+    `${out.style('bold', clean(template.name))}  ${template.id}, version ${template.version}, ${template.shared ? 'shared' : 'private'}`,
     ...(template.description ? [clean(template.description)] : []),
     ...['Files:', ...files, 'Flows:', ...flows],
   ])

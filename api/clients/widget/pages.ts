@@ -32,6 +32,7 @@ const pages: Record<string, Load> = {
   'settings/libraries': async () => (await import('./settings/libraries.ts')).Libraries,
   'settings/libraries/:namespace': async () => (await import('./settings/library.ts')).LibraryPage,
   'settings/members': async () => (await import('./settings/members.ts')).Members,
+  'settings/sessions': async () => (await import('./settings/sessions.ts')).Sessions,
   'settings/tokens': async () => (await import('./settings/tokens.ts')).Tokens,
   'settings/changes': async () => (await import('./settings/changes.ts')).Changes,
   'settings/plan': async () => (await import('./settings/plan.ts')).Plan,

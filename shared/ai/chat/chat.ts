@@ -51,12 +51,18 @@ const converse = async (tools: Tools, {context, question}: Opened, listening: Li
   const sent = out.said(question.message)
   const messages = messagesFor(context, sent)
   const known = chatTools(tools.db)
-  const charged = await withCredits(tools, {org, feature: 'chat', hold: holdFor(messages, known), signal}, async spent => {
+  const charged = await withCredits(tools, {org, feature: 'chat', hold: holdFor(messages, known), signal}, async (spent, mayCost) => {
+    const credit = {isSpent: false}
+    const mayGoOn = async (total: Usage) => {
+      credit.isSpent = !(await mayCost(total))
+      return !credit.isSpent
+    }
     const asked = {instructions, messages, tools: toolSet(known, context, tools.log), maxSteps: mostSteps, maxTokens: mostTokens}
-    const heard = await listen(tools.model.converse({...asked, signal, spent}), listening)
-    const value = {notes: heard.notes, samples: out.sent(), turn: null as ChatDone['turn']}
+    const heard = await listen(tools.model.converse({...asked, signal, spent, mayCost: mayGoOn}), listening)
+    const notes = heard.isWhole ? [] : [credit.isSpent ? spentNote : stepsNote]
+    const value = {notes, samples: out.sent(), turn: null as ChatDone['turn']}
     const keep = async (tx: Parameters<typeof keepTurn>[0]) => {
-      const {answer, notes, targets} = heard
+      const {answer, targets} = heard
       const said = {...{route: 'chat' as const, question: question.message, answer, notes, targets}, samples: value.samples, sent, ground}
       if (asking) value.turn = await keepTurn(tx, asking, said)
     }
@@ -66,7 +72,11 @@ const converse = async (tools: Tools, {context, question}: Opened, listening: Li
   return {...value, usage, credits, balance}
 }
 
-type Heard = {answer: string; notes: string[]; targets: Target[]; usage: Usage}
+const stepsNote = `The answer ends after ${mostSteps} steps. Ask for less at once`
+const spentNote = 'The AI credits ran out before the answer was complete. Buy credits, or wait for the next period'
+
+/** `isWhole`: the model ended with text, not with a call of a tool. */
+type Heard = {answer: string; isWhole: boolean; targets: Target[]; usage: Usage}
 
 const listen = async (parts: AsyncIterable<Part>, {say}: Listening): Promise<Heard> => {
   const calls = new Map<string, unknown>()
@@ -76,8 +86,7 @@ const listen = async (parts: AsyncIterable<Part>, {say}: Listening): Promise<Hea
   for await (const part of parts) {
     if (part.type === 'done') {
       if (last === null) throw new ModelFailure('The answer is empty', {kind: 'invalid', usage: part.usage})
-      const notes = last === 'text' ? [] : [`The answer ends after ${mostSteps} steps: ask for less at once`]
-      return {answer, notes, targets, usage: part.usage}
+      return {answer, isWhole: last === 'text', targets, usage: part.usage}
     }
     if (part.type === 'text') answer += part.text
     if (part.type === 'tool') calls.set(part.id, part.input)

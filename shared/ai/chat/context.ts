@@ -13,11 +13,11 @@ import type {Registry} from '../../registry/document.ts'
 import {assertOwn, chooseModule, type Everything, findModules} from '../../registry/name.ts'
 import {loadRegistry} from '../../registry/store.ts'
 import type {SourceEvidence} from '../../sources/describe.ts'
-import type {Columns} from '../local-mapping.ts'
+import {type Columns, judgeColumns} from '../local-mapping.ts'
 import type {Turn as Message} from '../model.ts'
 import {readSamplePolicy, type Sampled} from '../outgoing.ts'
+import {readPersonalColumns} from '../personal-columns.ts'
 import {type PersonalField, readPersonalFields} from '../personal-fields.ts'
-import {judge} from './judge.ts'
 import {type Outflow, openOutflow} from './outflow.ts'
 
 export type ChatAsked = Placed & {
@@ -68,9 +68,11 @@ export const readContext = (db: Pool, asked: ChatAsked): Promise<ChatContext> =>
     for (const name of asked.modules) chooseModule(everything, {name, connector: connectorId})
     const flows = (found?.flows ?? []) as Flow[]
     const personal = await readPersonalFields(tx, org, registry)
-    const files = judgeFiles(sources, columns => judge(columns, personal, flows))
+    const isSource = await readPersonalColumns(tx, {org, personal, flows})
+    const judge = (columns: Columns) => judgeColumns(columns, {personal, isSource}, [])
+    const files = judgeFiles(sources, judge)
     const {columns, rows} = asked.sample ?? sampleOf(source)
-    const judged = asked.sample || !source ? judge(columns, personal, flows) : files.get(source.id)!
+    const judged = asked.sample || !source ? judge(columns) : files.get(source.id)!
     const out = openOutflow(await readSamplePolicy(tx, org), judged, [...files.values()].filter(one => one !== judged).flat())
     return {
       ...{org, import: found, place, connectorId, registry, everything, personal, judged, files, rows, out, asking},

@@ -7,8 +7,8 @@ import type {CheckProblem} from '../../checks/problem.ts'
 import {Refusal} from '../../errors.ts'
 import {describeRun} from '../../runs/describe.ts'
 import {readRun} from '../../runs/names.ts'
+import {fieldTest} from '../personal-columns.ts'
 import type {ChatContext} from './context.ts'
-import {fieldTest} from './judge.ts'
 import {chatTool, takeFitting} from './tool.ts'
 
 const mostLookedAt = 2_000

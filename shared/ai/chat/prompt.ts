@@ -1,7 +1,7 @@
 import {kindsOf} from '../ask-column.ts'
 import {charactersPerToken, type Turn as Message, type Usage} from '../model.ts'
 import type {ChatContext} from './context.ts'
-import {type ChatTool, mostAnswer} from './tool.ts'
+import type {ChatTool} from './tool.ts'
 
 /** How often the model may be asked for one answer, and how long each part of it may be. */
 export const mostSteps = 5
@@ -40,10 +40,8 @@ export const messagesFor = (context: ChatContext, message: string): Message[] =>
 /** Of what the tools are told by, in characters. */
 const toolWords = (tools: readonly ChatTool[]) => tools.reduce((sum, {description}) => sum + description.length + 600, 0)
 
-/** The most it may come to: every step reads all before it again. Three characters a token, which is more than it takes in any language with letters. */
+/** The most the first step may cost. Three characters a token, which is more than it takes in any language with letters. */
 export const holdFor = (messages: readonly Message[], tools: readonly ChatTool[]): Usage => {
-  const tokens = (characters: number) => Math.ceil(characters / (charactersPerToken - 1))
-  const base = tokens(instructions.length + toolWords(tools) + messages.reduce((sum, {text}) => sum + text.length, 0))
-  const grown = ((mostSteps * (mostSteps - 1)) / 2) * (mostTokens + tokens(mostAnswer))
-  return {inputTokens: mostSteps * base + grown, outputTokens: mostSteps * mostTokens}
+  const characters = instructions.length + toolWords(tools) + messages.reduce((sum, {text}) => sum + text.length, 0)
+  return {inputTokens: Math.ceil(characters / (charactersPerToken - 1)), outputTokens: mostTokens}
 }

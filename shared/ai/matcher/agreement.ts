@@ -45,7 +45,12 @@ const byPrice: Record<string, number> = {gross: 0.84, special: 0.58, cost: 0.2, 
 /** What may go where there is nothing of its own for it: an address into its street, a name into what a record is called by. */
 const near: Record<string, Record<string, number>> = {
   address: {street: 0.9},
-  name: {subject: 0.8},
+  name: {subject: 0.8, lastname: 0.74},
+  site: {website: 0.76},
+  location: {city: 0.76},
+  status: {stage: 0.97},
+  revenue: {amount: 0.78},
+  mobile: {phone: 0.6},
   titled: {name: 0.9, subject: 0.85},
   code: {accountnumber: 0.72},
   ordered: {quantity: 0.95},

@@ -15,6 +15,11 @@ export type Fingerprint = {
   digits: number
   /** Profiles on networks: no company's website. */
   profile: number
+  /** A number with a percent sign; an amount with a currency. */
+  percent: number
+  money: number
+  /** A telephone number by its marks: a plus, a leading zero or brackets, and no date. */
+  line: number
   /** The different values in their normal form. */
   different: () => ReadonlySet<string>
   longest: number
@@ -44,6 +49,9 @@ export const readFingerprint = ({samples = [], type}: MatchColumn): Fingerprint 
     number: share(isNumber),
     boolean: share(value => kindOf(value) === 'boolean' || value === '0' || value === '1'),
     digits: share(value => /\d/.test(value)),
+    percent: share(value => /\d\s*%$/.test(value)),
+    money: share(isMoney),
+    line: share(value => isLine(value) && /^\s*[+(0]/.test(value) && value.replace(/\D/g, '').length >= 7 && !isDate(value)),
     profile: share(value => /(linkedin|facebook|instagram|twitter|xing|x)\.com\//i.test(value)),
     different: () => (different ??= new Set(values.map(normalForm))),
     longest: Math.max(...values.map(value => value.length)),
@@ -57,7 +65,17 @@ const ofKind = (type: string | undefined): Fingerprint => {
   const number = is('integer', 'decimal')
   return {
     ...{count: kind && kind !== 'text' ? 1 : 0, email: is('email'), url: is('url'), phone: is('phone', 'integer'), date: is('date')},
-    ...{number, boolean: is('boolean'), digits: is('integer', 'decimal', 'date', 'phone'), profile: 0, different: () => none, longest: 0},
+    ...{
+      number,
+      boolean: is('boolean'),
+      digits: is('integer', 'decimal', 'date', 'phone'),
+      profile: 0,
+      percent: 0,
+      money: 0,
+      line: 0,
+      different: () => none,
+      longest: 0,
+    },
   }
 }
 
@@ -68,6 +86,7 @@ const isLine = (value: string) => {
 }
 const isNumber = (value: string) =>
   /^[^\p{L}]*\d[\d\s.,']*[^\p{L}]*$/u.test(value.replace(/^[A-Z]{3}\s|\s[A-Z]{3}$|€|\$|£|zł|kr/g, '')) && !isDate(value)
+const isMoney = (value: string) => isNumber(value) && /\p{Sc}|\b[A-Z]{3}\b|zł|kr/u.test(value)
 const isDate = (value: string) => looks[lookOf(value)]!.kind === 'date'
 
 /** What values say of a field: a factor on what the names say, 0 where they cannot be its values; and whether they speak for it. */
@@ -113,12 +132,34 @@ const weighText = (values: Fingerprint, {length}: MatchField): Evidence => {
   return length && values.longest > length ? against(0.9) : silent
 }
 
-/** How far a field's values alone would tell it, for a column whose name says nothing: only what nothing else looks like. */
-export const tells = (values: Fingerprint, field: MatchField, options: ReadonlySet<string>): number => {
+/** A field among the others of its module: whether it is the first of its kind (`isMain`), or the only one of its type (`isOnly`). */
+type Place = {isMain: boolean; isOnly: boolean}
+
+/**
+ * How far values alone tell a field, for a column whose name says nothing. `isOpaque`: the name is a number or a word for a column, so that
+ * weaker values decide too.
+ */
+export const tells = (
+  values: Fingerprint,
+  field: MatchField,
+  {options, isOpaque, isMain, isOnly}: Place & {options: ReadonlySet<string>; isOpaque: boolean},
+): number => {
   if (values.count < fewest) return 0
-  if (field.dataType === 'email' && values.email >= 0.8) return 0.62
-  if (field.dataType === 'website' && values.url >= 0.8 && values.profile === 0 && values.email === 0) return 0.6
-  if (field.dataType === 'picklist' && values.different().size >= 2 && [...values.different()].every(value => options.has(value)))
-    return 0.62
-  return 0
+  const {dataType} = field
+  if (dataType === 'email' && values.email >= 0.8) return isMain ? 0.64 : 0.5
+  if (dataType === 'website' && values.url >= 0.8 && values.profile === 0 && values.email === 0) return 0.64
+  if (dataType === 'picklist' && values.different().size >= 2 && [...values.different()].every(value => options.has(value))) return 0.64
+  if (!isOpaque) return 0
+  if (dataType === 'phone' && values.line >= 0.8) return isMain ? 0.64 : 0.5
+  if (!isOnly) return 0
+  if ((dataType === 'date' || dataType === 'datetime') && values.date >= 0.8 && values.number < 0.5 && values.line < 0.5) return 0.62
+  if (dataType === 'currency' && values.money >= 0.8) return 0.62
+  if (isPercent(field) && values.percent >= 0.8) return 0.62
+  return dataType === 'boolean' && values.boolean >= 0.8 && values.number < 0.5 ? 0.62 : 0
 }
+
+export const isPercent = ({dataType, apiName}: MatchField) =>
+  dataType === 'percent' || (numeric.has(dataType) && /probability/i.test(apiName))
+
+/** Fields that values alone cannot tell apart. */
+export const typeOf = (field: MatchField) => (isPercent(field) ? 'percent' : field.dataType === 'datetime' ? 'date' : field.dataType)

@@ -7,6 +7,7 @@ import {modifiers} from './lexicon/modifiers.ts'
 import {person} from './lexicon/person.ts'
 import {place} from './lexicon/place.ts'
 import {record} from './lexicon/record.ts'
+import {swedish} from './lexicon/swedish.ts'
 import {trade} from './lexicon/trade.ts'
 import {readWords} from './words.ts'
 
@@ -35,14 +36,14 @@ const lexicon = (): Lexicon => {
 
 const make = (): Lexicon => {
   const fillers = new Set<string>()
-  eachPhrase({'-': modifiers['-']!}, ([word]) => fillers.add(word!))
+  for (const table of [modifiers, swedish]) eachPhrase({'-': table['-']!}, ([word]) => fillers.add(word!))
   const phrases = readPhrases(fillers)
   const knownWords = new Set([...phrases.keys()].flatMap(phrase => phrase.split(' ')))
   for (const word of [...knownWords]) if (word.length > 3) knownWords.add(`${word}s`)
   return {phrases, fillers, knownWords, longerByOne: shortenEach(knownWords)}
 }
 
-const tables = [person, contact, place, company, record, goods, trade, date, modifiers]
+const tables = [person, contact, place, company, record, goods, trade, date, modifiers, swedish]
 
 const readPhrases = (fillers: Set<string>) => {
   const phrases = new Map<string, Sense[]>()

@@ -34,6 +34,7 @@ const fewestWords = 4
 const saidBy: Record<string, string[]> = {
   address: ['street', 'housenumber', 'city', 'state', 'zip', 'country', 'pobox', 'addressextra', 'district', 'website', 'email'],
   phone: ['mobile', 'fax', 'pager', 'otherline'],
+  location: ['city', 'state', 'country', 'zip', 'street', 'address', 'latitude', 'longitude', 'timezone'],
   website: ['linkedin', 'twitter', 'facebook', 'instagram', 'photo', 'email'],
   email: ['optout', 'optin'],
   name: [
@@ -231,9 +232,11 @@ const choices: Record<string, (beside: Neighbours, isAlone: boolean) => Choices>
   'degree?': ({person, jobtitle}) => weighted(!person ? 'titled 1' : jobtitle ? 'salutation 0.85' : 'salutation 0.6 jobtitle 0.4'),
   'name?first': ({lastname}) => (lastname ? weighted('firstname 1') : weighted('name 1 firstname 0.4')),
   'name?last': ({firstname, lastname}) => weighted(firstname && !lastname ? 'lastname 1' : 'name 1'),
+  'name?thing': ({person}, isAlone) => weighted(person && isAlone ? 'name 0.6' : 'name 1'),
   'department?': ({place}) => (place ? weighted('district 1 department 0.5') : weighted('department 1')),
   'status?': (_, isAlone) => weighted(isAlone ? 'status 0.56' : 'status 1'),
   'website?': (_, isAlone) => weighted(isAlone ? 'website 0.56' : 'website 1'),
+  'size?': (_, isAlone) => weighted(isAlone ? 'employees 0.74' : 'dimension 1'),
   'region?': ({place}, isAlone) => weighted(isAlone && !place ? 'state 0.56' : 'state 1'),
   'state?status': ({place}) => (place ? weighted('state 1 status 0.5') : weighted('status 0.9 state 0.55')),
 }

@@ -1,6 +1,6 @@
 import {agree} from './agreement.ts'
 import type {KnownField} from './field.ts'
-import {type Fingerprint, tells, weigh} from './fingerprint.ts'
+import {type Fingerprint, tells, typeOf, weigh} from './fingerprint.ts'
 import {type Neighbours, type Reading, readMeanings} from './meaning.ts'
 import type {MatchColumn, Why} from './propose.ts'
 import {overlap} from './similar.ts'
@@ -24,11 +24,14 @@ export const scoreColumn = ({name, column, neighbours}: Asked, values: Fingerpri
   const words = name === '' ? [] : name.split(' ')
   const joined = words.join('')
   const saysNothing = readings.every(({about, of}) => about === '' && of.length === 0)
+  const isOpaque = OPAQUE.test(column.name.trim())
+  const counts = countTypes(fields)
   return fields.map(field => {
     const named = scoreName({name, joined, words, readings}, field)
     const evidence = weigh(values, field.field, field.options)
     if (named.score < 0.3 && saysNothing && !field.isClosed) {
-      const told = tells(values, field.field, field.options)
+      const place = {isMain: mainOf(field), isOnly: counts.get(typeOf(field.field)) === 1}
+      const told = tells(values, field.field, {...place, options: field.options, isOpaque})
       if (told > named.score) return {score: told, why: [field.options.size > 0 ? 'options' : 'fingerprint']}
     }
     if (named.score === 0) return none
@@ -38,6 +41,20 @@ export const scoreColumn = ({name, column, neighbours}: Asked, values: Fingerpri
     const told = evidence.speaks && named.score > 0.4 && named.score < 0.7 ? 1.35 : 1
     return {score: named.score * evidence.factor * told * asks, why}
   })
+}
+
+/** What spreadsheets and programs call a column without a name, in the languages of the lexicon. */
+const OPAQUE =
+  /^(?:(?:column|col|field|header|unnamed|spalte|feld|colonne|champ|columna|campo|colonna|coluna|kolom|veld|kolumna|pole|kolumn|fält)[\s:_.-]*)?(?:[a-z]{1,2}|\d{1,3})?$/i
+
+const mainOf = ({readings}: KnownField) =>
+  readings.some(({about, kinds, nth}) => about !== '' && kinds.length === 0 && nth <= 1 && mains.has(about))
+const mains = new Set(['email', 'phone'])
+
+const countTypes = (fields: readonly KnownField[]) => {
+  const counts = new Map<string, number>()
+  for (const {field, isClosed} of fields) if (!isClosed) counts.set(typeOf(field), (counts.get(typeOf(field)) ?? 0) + 1)
+  return counts
 }
 
 type Named = {name: string; joined: string; words: string[]; readings: Reading[]}

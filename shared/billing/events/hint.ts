@@ -1,6 +1,7 @@
 import type {Stripe} from 'stripe'
 import {z} from 'zod'
 import type {Hint} from '../../../sql/payment-events.ts'
+import {Refusal} from '../../errors.ts'
 
 /** An id, or the thing that was expanded in its place. Whatever else the provider puts there is nothing we know. */
 const Ref = z
@@ -20,6 +21,21 @@ const Thing = z.looseObject({
   metadata: Metadata,
   parent: z.looseObject({subscription_details: Details}).nullish().catch(null),
 })
+
+/** What of an event the provider always sends. */
+const EventShape = z.looseObject({
+  id: z.string().min(1).max(255),
+  type: z.string().min(1).max(255),
+  created: z.number(),
+  livemode: z.boolean(),
+  data: z.looseObject({object: z.looseObject({})}),
+})
+
+/** A body may be signed and still be no event: whoever signs it is told so, instead of being asked to send it again. */
+export const assertEvent = (event: unknown): void => {
+  if (!EventShape.safeParse(event).success)
+    throw new Refusal('INVALID', 'The body is signed, but it is no event of the payment provider. Send an event as the provider makes it')
+}
 
 /** What is kept of an event. Of what it says nothing is believed but what it is about: whose state is meant is asked of the provider. */
 export const hintOf = (event: Stripe.Event): Hint => {

@@ -5,9 +5,10 @@ import {deferEvent, type EventStatus, findEventStatus, type Hint, insertEvent, l
 import type {Config} from '../../config.ts'
 import {applyPaymentEvent} from '../../jobs.ts'
 import {enqueue, type Queue} from '../../queue.ts'
+import {isLiveKey} from '../key-mode.ts'
 import {changeInProgress, isForEvents} from '../lease.ts'
 import {APP} from '../metadata.ts'
-import {hintOf} from './hint.ts'
+import {assertEvent, hintOf} from './hint.ts'
 import {meaningOf} from './meaning.ts'
 
 type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT' | 'PAYMENT_API_KEY'>}
@@ -18,6 +19,7 @@ type Tools = {db: Pool; queue: Queue; config: Pick<Config, 'PAYMENT_ENVIRONMENT'
  * other events of the org are applied is applied after them, and no refusal: one purchase is told of in eight events within a second.
  */
 export const keepEvent = async ({db, queue, config}: Tools, event: Stripe.Event): Promise<{received: true}> => {
+  assertEvent(event)
   const {id, type} = event
   if (isOver(await findEventStatus(db, id))) return {received: true}
   const hint = hintOf(event)
@@ -50,7 +52,7 @@ const findWhose = async (
 ): Promise<{org: string | null; ignoredFor: string | null}> => {
   const org = customer === null ? null : await findOrgOfCustomer(tx, customer)
   const isOthers = app !== null && (app !== APP || env !== config.PAYMENT_ENVIRONMENT)
-  if (live !== isLive(config)) return {org, ignoredFor: 'OTHER_MODE'}
+  if (live !== isLiveKey(config.PAYMENT_API_KEY)) return {org, ignoredFor: 'OTHER_MODE'}
   if (isOthers) return {org: null, ignoredFor: 'OTHER_APP'}
   if (meaningOf(type) === null) return {org, ignoredFor: ''}
   // A dispute names a charge, and the charge names the customer.
@@ -58,5 +60,3 @@ const findWhose = async (
   if (org === null) return {org, ignoredFor: 'UNKNOWN_CUSTOMER'}
   return {org, ignoredFor: named === null || named === org ? null : 'OTHER_ORG'}
 }
-
-const isLive = ({PAYMENT_API_KEY: key}: Tools['config']) => /^[a-z]+_live_/.test(key ?? '')

@@ -16,7 +16,7 @@ type Meaning =
   | 'alarm'
 
 /** Of every other type nothing follows: `invoice.created` and `invoice.finalized` among them. */
-const MEANINGS: Record<string, Meaning> = {
+const MEANINGS = {
   'checkout.session.completed': 'checkout',
   'checkout.session.async_payment_succeeded': 'checkout',
   'checkout.session.async_payment_failed': 'checkout',
@@ -52,6 +52,11 @@ const MEANINGS: Record<string, Meaning> = {
   'payment_method.detached': 'card',
   'payment_method.automatically_updated': 'card',
   'customer.deleted': 'customer.gone',
-}
+} as const satisfies Record<string, Meaning>
 
-export const meaningOf = (type: string): Meaning | null => MEANINGS[type] ?? null
+export const meaningOf = (type: string): Meaning | null => (Object.hasOwn(MEANINGS, type) ? MEANINGS[type as EventType] : null)
+
+type EventType = keyof typeof MEANINGS
+
+/** The events a webhook endpoint of ours is told of, and no others: `invoice.created` would hold invoices up. */
+export const EVENT_TYPES = Object.keys(MEANINGS) as EventType[]

@@ -19,6 +19,13 @@ export const rangeOf = (text: string | null): Range => {
   }
 }
 
+/** The range from this row on. */
+export const fromRow = (text: string | null, row: number): string => {
+  const [from = 'A', to] = (text ?? 'A').replaceAll('$', '').split(':')
+  const [column, last] = [from.replace(/\d+$/, ''), to]
+  return last === undefined ? `${column}${row}` : `${column}${row}:${last}`
+}
+
 const cornerOf = (text: string) => {
   const digits = /\d+$/.exec(text)?.[0]
   return {column: columnOf(text), row: digits ? Math.max(1, Number(digits)) : null}

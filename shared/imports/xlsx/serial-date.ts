@@ -1,21 +1,22 @@
-import type {Shown} from './styles.ts'
+import type {DateKind} from './number-format.ts'
 
 const dayMs = 86_400_000
 /** 9999-12-31. */
 const lastDay = {1900: 2_958_465, 1904: 2_957_003}
 
 /**
- * A day count as ISO 8601, or null where it is no date: out of range, and day 60 of 1900, a 29th of February that never was.
- * A time that a date's format hides is not lost, nor is the date behind a time.
+ * A serial number as ISO 8601. Null for a number that is no date: negative, past the year 9999, or day 0 or 60 of 1900 (29 February 1900 did
+ * not exist). A duration may be negative. The time stays when the format shows only a date, and the date when it shows only a time.
  */
-export const isoOf = (serial: number, shown: Exclude<Shown, 'number' | 'padded'>, epoch: 1900 | 1904): string | null => {
-  if (!(serial >= 0) || serial >= lastDay[epoch] + 1) return null
-  const ms = wholeSeconds(Math.round(serial * dayMs))
-  if (shown === 'duration') return clock(ms)
-  if (ms < dayMs && (shown === 'time' || (epoch === 1900 && ms > 0))) return clock(ms)
+export const isoOf = (serial: number, kind: DateKind, epoch: 1900 | 1904): string | null => {
+  if (Math.abs(serial) >= lastDay[epoch] + 1) return null
+  const ms = wholeSeconds(Math.round(Math.abs(serial) * dayMs))
+  if (kind === 'duration') return serial < 0 && ms > 0 ? `-${clock(ms)}` : clock(ms)
+  if (serial < 0) return null
+  if (ms < dayMs && (kind === 'time' || (epoch === 1900 && ms > 0))) return clock(ms)
   const day = dayOf(Math.floor(ms / dayMs), epoch)
   if (day === null) return null
-  return ms % dayMs === 0 && shown === 'date' ? day : `${day}T${clock(ms % dayMs)}`
+  return ms % dayMs === 0 && kind === 'date' ? day : `${day}T${clock(ms % dayMs)}`
 }
 
 /** Up to 5 ms from a second, it is one: programs round the count to as few as nine digits. */
@@ -33,6 +34,7 @@ const clock = (ms: number) => {
 
 const dayOf = (day: number, epoch: 1900 | 1904) => {
   if (epoch === 1900 && (day === 0 || day === 60)) return null
+  if (day > lastDay[epoch]) return null
   const from = epoch === 1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, day < 60 ? 31 : 30)
   return new Date(from + day * dayMs).toISOString().slice(0, 10)
 }

@@ -27,10 +27,13 @@ const none: SharedStrings = {
   close() {},
 }
 
-/** The workbook's table of strings: in memory as UTF-8 up to `limit` bytes, past that all of it in a temporary file. */
+/**
+ * The workbook's table of strings: in memory as UTF-8 up to `limit` bytes, past that all of it in a temporary file. Each use of a string counts
+ * towards the workbook's unpack limit, because many cells may name one long string.
+ */
 export const readSharedStrings = async (zip: Zip, path: string | null, limit: number): Promise<SharedStrings> => {
   if (!path) return none
-  const slabs = openSlabs(limit)
+  const slabs = openSlabs(limit, zip.count)
   /** By twos: slab and start of every 16th string. */
   const places: number[] = []
   let count = 0
@@ -83,7 +86,7 @@ type Slab = {bytes: Buffer | null; used: number; at: number}
  * Strings one behind the other, each after its length in four bytes, in slabs; none stands in two. Past the limit the slabs go to a file, written
  * and read synchronously: it is local and just written. It has no name from its first moment on, so a process that dies leaves nothing.
  */
-const openSlabs = (limit: number) => {
+const openSlabs = (limit: number, count: Zip['count']) => {
   const slabs: Slab[] = []
   const kept = openKept()
   let [total, spilled, fileBytes] = [0, 0, 0]
@@ -127,7 +130,10 @@ const openSlabs = (limit: number) => {
         if (start >= slabs[slab]!.used) [slab, start] = [slab + 1, 0]
         const bytes = bytesOf(slab)
         const length = bytes.readUInt32LE(start)
-        if (left === 0) return bytes.toString('utf8', start + 4, start + 4 + length)
+        if (left === 0) {
+          count(length)
+          return bytes.toString('utf8', start + 4, start + 4 + length)
+        }
         start += 4 + length
       }
     },

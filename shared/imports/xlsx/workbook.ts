@@ -38,11 +38,14 @@ export const readWorkbook = async (zip: Zip): Promise<Workbook> => {
   return {sheets, epoch, styles: of('styles'), strings: of('sharedStrings')}
 }
 
-/** The sheet of that name, whatever its case; without a name the first that is not hidden. */
-export const chooseSheet = ({sheets}: Workbook, name?: string) => {
-  if (name === undefined) return sheets.find(({state}) => state === 'visible') ?? sheets[0]!
+/** The sheet of that name, whatever its case; without a name all that are visible, or the first where none is. */
+export const listCandidates = ({sheets}: Workbook, name?: string): Workbook['sheets'] => {
+  if (name === undefined) {
+    const visible = sheets.filter(({state}) => state === 'visible')
+    return visible.length ? visible : sheets.slice(0, 1)
+  }
   const found = sheets.find(sheet => sheet.name === name) ?? sheets.find(sheet => sheet.name.toLowerCase() === name.toLowerCase())
-  if (found) return found
+  if (found) return [found]
   throw new Refusal('SHEET_NOT_FOUND', 'The workbook has no sheet of cells by that name. Name one of those it has', {
     sheets: sheets.map(({name, state}) => ({name, state})),
   })

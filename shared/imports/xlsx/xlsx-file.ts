@@ -1,12 +1,14 @@
+import {setImmediate} from 'node:timers/promises'
 import {Refusal} from '../../errors.ts'
+import {type HeaderProposal, mostHeaderRows, proposeHeader} from '../header-row.ts'
 import type {XlsxReader} from '../reader.ts'
-import {chunkRows, columnsOf, maxFilledCells, maxRowCharacters, type Row, type Table} from '../row.ts'
-import {type CellContext, readCell, type StoredKind} from './cell.ts'
-import {type Range, rangeOf} from './range.ts'
+import {charactersAtOnce, chunkRows, columnsOf, maxFilledCells, maxRowCharacters, type Row, type Table} from '../row.ts'
+import {type CellContext, type NumberReading, type ReadCell, readCell, type StoredKind, textOf} from './cell.ts'
+import {fromRow, type Range, rangeOf} from './range.ts'
 import {readSharedStrings} from './shared-strings.ts'
 import {readSheet, type SheetEnd, type SheetRow, tooLong} from './sheet.ts'
 import {readStyles} from './styles.ts'
-import {chooseSheet, readWorkbook, type Sheet} from './workbook.ts'
+import {listCandidates, readWorkbook, type Sheet} from './workbook.ts'
 import {openZip, type StoredObject} from './zip.ts'
 
 export type WorkbookLimits = {
@@ -18,6 +20,8 @@ export type WorkbookLimits = {
 
 /** How a column's cells are stored, by kind. */
 export type Stored = Partial<Record<StoredKind, number>>
+/** The first number of a column that its format displays as another text than the file holds. */
+export type Formatted = {displayed: string; stored: string}
 export type WorkbookEvidence = {
   /** The year days are counted from. */
   epoch: 1900 | 1904
@@ -27,19 +31,25 @@ export type WorkbookEvidence = {
 
 export type XlsxFile = Table & {
   sheet: Sheet
+  /** The first visible sheet, where another is read because it has no rows. */
+  passed: string | null
   sheets: Sheet[]
   /** Whole once the rows are read to their end. */
   evidence: WorkbookEvidence
   stored: Stored[]
+  formatted: (Formatted | undefined)[]
+  proposeHeader(): HeaderProposal | null
 }
 
 const cellsAtOnce = 250_000
-/** One shared string may be named by many cells, and each of them is the whole of it. */
-const charactersAtOnce = 4 * maxRowCharacters
+/** A short piece of XML may name long strings in many rows: other requests of the process get a turn in between. */
+const turnMs = 25
 
-type Options = Pick<XlsxReader, 'headerRow' | 'range'> & {sheet?: string | undefined}
+/** How the formatted numbers of a column are read. */
+export type NumbersOf = (column: string) => NumberReading
+type Options = Pick<XlsxReader, 'headerRow' | 'range'> & {sheet?: string | undefined; numbersOf?: NumbersOf | undefined}
 
-/** Reads as far as the header. `rows` must be run through or closed with `return()`: they hold the workbook open. */
+/** Reads as far as the header of the named sheet, or else of the first visible one that has rows. `rows` must be run through or closed with `return()`: they hold the workbook open. */
 export const openXlsx = async (object: StoredObject, reader: Options, limits: WorkbookLimits): Promise<XlsxFile> => {
   const zip = await openZip(object, limits.unpacked)
   let strings: CellContext['strings'] | undefined
@@ -49,13 +59,19 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
   }
   try {
     const workbook = await readWorkbook(zip)
-    const {path, ...sheet} = chooseSheet(workbook, reader.sheet)
     const sheets = workbook.sheets.map(({name, state}) => ({name, state}))
     const styles = await readStyles(zip, workbook.styles)
     strings = await readSharedStrings(zip, workbook.strings, limits.strings)
     const end: SheetEnd & WorkbookEvidence = {merged: 0, epoch: workbook.epoch}
-    const file: XlsxFile = {columns: [], rows: null as never, sheet, sheets, evidence: end, stored: []}
     const cells = {strings, styles, epoch: workbook.epoch}
+    const candidates = listCandidates(workbook, reader.sheet)
+    const {path, ...sheet} = await firstWithRows(candidates, rowsIn => countRows(readSheet(zip, rowsIn, {merged: 0}), reader, cells))
+    const first = candidates[0]!.name
+    const file: XlsxFile = {
+      ...{columns: [], rows: null as never, sheet, passed: first === sheet.name ? null : first, sheets},
+      ...{evidence: end, stored: [], formatted: []},
+      proposeHeader: () => null,
+    }
     file.rows = rowsOf(readSheet(zip, path, end), {reader, cells, file, close})
     // The first step ends at the header, so that `return()` finds a generator that has begun and closes the workbook.
     await file.rows.next()
@@ -66,26 +82,57 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
   }
 }
 
+type Candidates = ReturnType<typeof listCandidates>
+
+/** The first candidate where none has rows: what it lacks is told when it is read. */
+const firstWithRows = async (candidates: Candidates, count: (path: string) => Promise<number>): Promise<Candidates[number]> => {
+  if (candidates.length > 1) for (const candidate of candidates) if ((await count(candidate.path)) > 1) return candidate
+  return candidates[0]!
+}
+
+/** Rows of the range that are not empty, up to two: a header and a row. */
+const countRows = async (sheet: AsyncIterable<SheetRow[]>, reader: Options, cells: CellContext): Promise<number> => {
+  const range = rangeOf(reader.range)
+  let count = reader.headerRow ? 0 : 1
+  for await (const piece of within(sheet, range)) {
+    for (const row of piece) if (cellsOf(row, range, cells, asStored).texts.length && ++count > 1) return count
+  }
+  return count
+}
+
 type Reading = {reader: Options; cells: CellContext; file: XlsxFile; close(): void}
 
 async function* rowsOf(sheet: AsyncIterable<SheetRow[]>, {reader, cells, file, close}: Reading): AsyncGenerator<Row[], void, undefined> {
   const range = rangeOf(reader.range)
-  const take = (row: SheetRow) => cellsOf(row, range, cells)
+  const modes: NumberReading[] = []
+  const early: SheetRow[] = []
+  const take = (row: SheetRow) => cellsOf(row, range, cells, modes)
   let rows: ReturnType<typeof openRows> | undefined
+  let since = performance.now()
   try {
     for await (const piece of within(sheet, range)) {
       for (const row of piece) {
-        const taken = take(row)
-        if (rows) yield* rows.next(row.number, taken)
-        else if (taken.texts.length) {
-          file.columns = columnsOf(headerOf(taken.texts, reader, range))
-          rows = openRows(file, row.number)
-          yield []
-          if (!reader.headerRow) yield* rows.next(row.number, taken)
+        if (performance.now() - since > turnMs) {
+          await setImmediate()
+          since = performance.now()
         }
+        if (early.length < mostHeaderRows) early.push(row)
+        if (rows) {
+          yield* rows.next(row.number, take(row))
+          continue
+        }
+        const {texts} = cellsOf(row, range, cells, asStored)
+        if (!texts.length) continue
+        file.columns = columnsOf(headerOf(texts, reader, range))
+        modes.push(...file.columns.map(name => reader.numbersOf?.(name) ?? {}))
+        rows = openRows(file, row.number)
+        yield []
+        if (!reader.headerRow) yield* rows.next(row.number, take(row))
       }
       if (rows) yield* rows.flush()
     }
+    const header = reader.headerRow ? headerIn(early, reader, cells) : null
+    file.proposeHeader = () => header
     if (!rows)
       throw new Refusal('FILE_EMPTY', `The sheet "${file.sheet.name}" is empty. Name another sheet, or another range`, {
         sheets: file.sheets,
@@ -101,6 +148,12 @@ async function* rowsOf(sheet: AsyncIterable<SheetRow[]>, {reader, cells, file, c
   }
 }
 
+const headerIn = (rows: SheetRow[], {range: text}: Options, cells: CellContext) => {
+  const range = rangeOf(text)
+  const proposed = proposeHeader(rows.map(row => cellsOf(row, range, cells, asStored).texts))
+  return proposed && {title: proposed.title, columns: proposed.columns, reader: {range: fromRow(text, rows[proposed.at]!.number)}}
+}
+
 /** The rows of the range; nothing is read below it. */
 async function* within(sheet: AsyncIterable<SheetRow[]>, {top, bottom}: Range) {
   for await (const rows of sheet) {
@@ -109,17 +162,30 @@ async function* within(sheet: AsyncIterable<SheetRow[]>, {top, bottom}: Range) {
   }
 }
 
-type Taken = {texts: string[]; stored: string[]; kinds: (StoredKind | undefined)[]; differs: boolean; characters: number}
+type Taken = {
+  texts: string[]
+  stored: string[]
+  kinds: (ReadCell | undefined)[]
+  differs: boolean
+  characters: number
+  faults: Row['faults']
+}
+
+/** Names of columns, and columns beyond them, are read as stored. */
+const asStored: NumberReading[] = []
+const asWritten: NumberReading = {numbers: 'stored'}
 
 /** Up to the last cell of the range that is not empty. */
-const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellContext): Taken => {
-  const taken: Taken = {texts: [], stored: [], kinds: [], differs: false, characters: 0}
+const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellContext, modes: NumberReading[]): Taken => {
+  const taken: Taken = {texts: [], stored: [], kinds: [], differs: false, characters: 0, faults: undefined}
   for (const cell of cells) {
     const at = cell.column - left
     if (at < 0 || (right !== null && cell.column > right)) continue
-    const {text, stored, kind} = readCell(cell, context)
-    if (text !== '' || kind === 'uncalculated') taken.kinds[at] = kind
+    const read = readCell(cell, context)
+    const text = textOf(read, modes[at] ?? asWritten)
+    if (text !== '' || read.kind === 'uncalculated') taken.kinds[at] = read
     if (text === '') continue
+    if (read.fault) taken.faults = {...taken.faults, [at]: read.fault}
     taken.characters += text.length
     if (taken.characters > maxRowCharacters) throw tooLong(number)
     while (taken.texts.length <= at) {
@@ -127,8 +193,8 @@ const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellC
       taken.stored.push('')
     }
     taken.texts[at] = text
-    taken.stored[at] = stored
-    taken.differs ||= text !== stored
+    taken.stored[at] = read.stored
+    taken.differs ||= text !== read.stored
   }
   return taken
 }
@@ -156,18 +222,19 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
     ready = []
     ;[size, characters] = [0, 0]
   }
-  const fitted = ({texts, stored, differs}: Taken): Row => {
+  const fitted = ({texts, stored, differs, faults}: Taken): Row => {
     rowNumber++
-    if (texts.length > width) return {rowNumber, cells: texts, ragged: true, ...(differs && {stored})}
+    const more = {...(differs && {stored}), ...(faults && {faults})}
+    if (texts.length > width) return {rowNumber, cells: texts, ragged: true, ...more}
     filled -= texts.length
     while (texts.length < width) {
       texts.push('')
       stored.push('')
     }
-    return {rowNumber, cells: texts, ragged: false, ...(differs && {stored})}
+    return {rowNumber, cells: texts, ragged: false, ...more}
   }
   function* next(number: number, taken: Taken) {
-    for (const [at, kind] of taken.kinds.entries()) if (kind) count(file.stored, at, kind)
+    for (const [at, read] of taken.kinds.entries()) if (read) count(file, at, read)
     if (!taken.texts.length) return
     for (last++; last < number; last++)
       if (push({rowNumber: ++rowNumber, cells: new Array<string>(width).fill(''), ragged: false})) yield* flush()
@@ -178,9 +245,10 @@ const openRows = (file: XlsxFile, headerNumber: number) => {
   return {next, flush, count: () => rowNumber}
 }
 
-const count = (stored: Stored[], at: number, kind: StoredKind) => {
+const count = ({stored, formatted}: XlsxFile, at: number, {kind, text, plain}: ReadCell) => {
   const of = (stored[at] ??= {})
   of[kind] = (of[kind] ?? 0) + 1
+  if (plain !== undefined && plain !== text) formatted[at] ??= {displayed: text, stored: plain}
 }
 
 const tooSparse = (row: number) =>

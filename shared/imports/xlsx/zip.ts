@@ -13,6 +13,8 @@ export type Zip = {
   has(path: string): boolean
   /** The entry's bytes, unpacked as they are asked for. Names are told apart whatever their case. */
   open(path: string): AsyncGenerator<Buffer, void, undefined>
+  /** Adds bytes that the workbook makes of what was unpacked, such as a shared string for each cell that names it, to what is held to the limit. */
+  count(bytes: number): void
   close(): void
 }
 
@@ -31,7 +33,8 @@ export const openZip = async (object: StoredObject, limit: number): Promise<Zip>
       validateEntrySizes: false,
     })
     const entries = await listEntries(file, limit)
-    const unpack = openUnpacking(file, limit)
+    const count = openCount(limit)
+    const unpack = openUnpacking(file, count)
     return {
       has: path => entries.has(path.toLowerCase()),
       async *open(path) {
@@ -43,6 +46,7 @@ export const openZip = async (object: StoredObject, limit: number): Promise<Zip>
           throw sayWhy(error)
         }
       },
+      count,
       close: () => file.close(),
     }
   } catch (error) {
@@ -89,15 +93,21 @@ const listEntries = async (file: ZipFile, limit: number) => {
   return entries
 }
 
-/** An entry that goes on past its declared size is unpacked to its end or to the limit, only to be counted. */
-const openUnpacking = (file: ZipFile, limit: number) => {
+const openCount = (limit: number) => {
   let unpacked = 0
+  return (bytes: number) => {
+    unpacked += bytes
+    if (unpacked > limit) throw tooLarge(unpacked, limit)
+  }
+}
+
+/** An entry that goes on past its declared size is unpacked to its end or to the limit, only to be counted. */
+const openUnpacking = (file: ZipFile, count: Zip['count']) => {
   return async function* (entry: Entry): AsyncGenerator<Buffer, void, undefined> {
     let [bytes, sum] = [0, 0]
     for await (const chunk of (await file.openReadStreamPromise(entry)) as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      unpacked += chunk.length
-      if (unpacked > limit) throw tooLarge(unpacked, limit)
+      count(chunk.length)
       if (bytes > entry.uncompressedSize) continue
       sum = crc32(chunk, sum)
       yield chunk

@@ -38,6 +38,15 @@ for (const language of LANGUAGES) {
   })
 }
 
+test('a second set, written before its results were seen, is answered as a person would, with 99 % of the proposals right', t => {
+  const [sum = ''] = readText('HELD-OUT-SHA256SUM').split(/\s+/)
+  t.is(createHash('sha256').update(readText('held-out.json')).digest('hex'), sum)
+  const {top1, precision, columns} = summarise(judge(readTables('held-out.json')))
+  t.log(`top-1 ${percent(top1)} of ${columns}, precision ${percent(precision)}`)
+  t.true(top1 >= 0.95)
+  t.true(precision >= 0.99)
+})
+
 test('a column is as sure as its proposals are right, to five points', t => {
   const all = [...judged.headers, ...judged.labels].filter(({proposal}) => proposal.field !== null)
   const said = all.reduce((sum, {proposal}) => sum + proposal.confidence, 0) / all.length

@@ -39,8 +39,8 @@ test('whose address it is decides, and only its first line goes', t => {
 
 test('what stands beside a column says what it is', t => {
   t.deepEqual(mapped(['Nom', 'Prénom'], contacts), {Nom: 'Last_Name', Prénom: 'First_Name'})
-  // Alone it is the whole name, which this CRM makes itself.
-  t.deepEqual(mapped(['Nom', 'Téléphone'], contacts), {Nom: null, Téléphone: 'Phone'})
+  // Alone it is the whole name, and only the last name can take it.
+  t.deepEqual(mapped(['Nom', 'Téléphone'], contacts), {Nom: 'Last_Name', Téléphone: 'Phone'})
   t.deepEqual(mapped(['Estado', 'Ciudad', 'Calle'], leads), {Estado: 'State', Ciudad: 'City', Calle: 'Street'})
   t.deepEqual(mapped(['Name', 'Vorname'], contacts), {Name: 'Last_Name', Vorname: 'First_Name'})
 })
@@ -101,6 +101,36 @@ test('a name that says nothing leaves it to the values, where only one field can
   const samples = ['a@example.org', 'b@example.com', 'c@example.net']
   const [found] = proposeMapping({columns: [{name: 'xq', samples}], fields: fieldsOf('Vendors')})
   t.like(found, {field: 'Email', candidates: [{why: ['fingerprint']}]})
+})
+
+const opaque: [what: string, module: string, field: string, samples: string[]][] = [
+  ['e-mail addresses', 'Leads', 'Email', ['a@example.org', 'b@example.com', 'c@example.net']],
+  ['web addresses', 'Leads', 'Website', ['https://a.example', 'www.b.example', 'c.example/de']],
+  ['telephone numbers', 'Contacts', 'Phone', ['+49 30 901820', '(555) 010-0199', '0170 1234567']],
+  ['dates', 'Deals', 'Closing_Date', ['2026-01-31', '2026-02-28', '2026-03-15']],
+  ['percentages', 'Deals', 'Probability', ['10 %', '50 %', '90%']],
+  ['amounts', 'Deals', 'Amount', ['€ 1,200.00', 'EUR 950.50', '7,300.00 €']],
+  ['options of a list', 'Leads', 'Lead_Source', ['Advertisement', 'Cold Call', 'Trade Show']],
+  ['yes and no', 'Leads', 'Email_Opt_Out', ['true', 'false', 'true']],
+]
+for (const [what, module, field, samples] of opaque)
+  test(`a column without a name that is full of ${what} is told by them`, t => {
+    for (const name of ['Spalte 7', 'Column B', 'Field 3', 'C', '4', 'Kolumn 2'])
+      t.is(proposeMapping({columns: [{name, samples}], fields: fieldsOf(module)})[0]!.field, field, name)
+    t.is(proposeMapping({columns: [{name: 'Spalte 7', samples: ['aa', 'b1', 'c?']}], fields: fieldsOf(module)})[0]!.field, null)
+  })
+
+test('weak values do not tell a column whose name is only unknown', t => {
+  const dates = {name: 'Gültig bis', samples: ['2026-01-31', '2026-02-28', '2026-03-15']}
+  t.is(proposeMapping({columns: [dates], fields: fieldsOf('Contacts')})[0]!.field, null)
+})
+
+test('Swedish names, forms of web builders and a plain name find their fields', t => {
+  const swedish = ['Förnamn', 'Efternamn', 'E-postadress', 'Mobilnummer', 'Företag', 'Postnummer', 'Ort']
+  t.deepEqual(Object.values(mapped(swedish, leads)), ['First_Name', 'Last_Name', 'Email', 'Mobile', 'Company', 'Zip_Code', 'City'])
+  t.deepEqual(mapped(['your-name', 'your-email'], leads), {'your-name': 'Last_Name', 'your-email': 'Email'})
+  t.deepEqual(mapped(['name', 'business'], leads), {name: 'Last_Name', business: 'Company'})
+  t.deepEqual(mapped(['Name', 'First Name', 'Last Name'], leads), {Name: null, 'First Name': 'First_Name', 'Last Name': 'Last_Name'})
 })
 
 test('the kind of a column is taken where there are no samples', t => {

@@ -27,7 +27,7 @@ test.after.always(t => t.context.there?.stop())
 
 const add = async ({place: {db, config}, there, org}: Here, {secret = 's3cret', ...more}: {secret?: string; renewal?: string} = {}) => {
   const document = Document.parse(describeContacts(there, {auth: {header: 'X-Api-Key', scheme: 'Key'}, ...more}))
-  return (await addGeneric({db, config}, {org, person: null}, {kind: 'generic', name: 'Plain', document, secret})).id
+  return (await addGeneric({db, config}, {org, via: 'session'}, {kind: 'generic', name: 'Plain', document, secret})).id
 }
 const open = async (here: Here, more = {}) => here.place.crm.open(await add(here, more))
 const create = async (connection: Connection, ...names: string[]) =>
@@ -161,6 +161,7 @@ test('a day that is used up is refused before sending, with the time it is renew
   there.fail({action: {type: 'answer', status: 429}})
   const crm = await problem(connection)
   t.like(crm, {quotaSpent: true, rateLimited: true, retryable: false, unanswered: false})
+  t.true(Number.isInteger(crm.retryAfterMs))
   const isHour = (ms: unknown) => Number(ms) > 3_500_000 && Number(ms) <= 3_600_000
   t.true(isHour(crm.retryAfterMs), String(crm.retryAfterMs))
 

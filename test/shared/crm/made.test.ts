@@ -35,8 +35,7 @@ const ask = ({connection}: {connection: Connection}, more: Partial<MadeQuery> = 
       user: connection.connector.crmUserId,
       fromMs: Date.now() - 5_000,
       toMs: Date.now() + 5_000,
-      field: null,
-      values: [],
+      groups: [],
     },
     ...more,
   })
@@ -56,7 +55,10 @@ test('fifty values a query; a quote is a value like others', async t => {
   const names = [...Array.from({length: 60}, (_, n) => `n-${n}`), "O'Neil"]
   const mine = make(place, names)
   make(place, ['other'])
-  t.deepEqual(idsOf(await ask(t.context, {field: 'Name', values: names})), mine.toSorted())
+  t.deepEqual(
+    idsOf(await ask(t.context, {groups: [names.slice(0, 50), names.slice(50)].map(values => [{field: 'Name', values}])})),
+    mine.toSorted(),
+  )
   t.is(queries(place).length, 2)
 })
 
@@ -65,9 +67,9 @@ test('what the CRM does not take as a condition is left to whoever asks; with no
   const [mine] = make(place, ['a'])
   const [theirs] = make(place, ['b'], 'ben@example.org')
   place.standIn.setSwitches({coqlRefusedColumns: ['Name']})
-  t.deepEqual(idsOf(await ask(t.context, {field: 'Name', values: ['a']})), [mine])
+  t.deepEqual(idsOf(await ask(t.context, {groups: [[{field: 'Name', values: ['a']}]]})), [mine])
   place.standIn.setSwitches({coqlRefusedColumns: ['Name', 'Created_By']})
-  t.deepEqual(idsOf(await ask(t.context, {field: 'Name', values: ['a']})), [mine, theirs].toSorted())
+  t.deepEqual(idsOf(await ask(t.context, {groups: [[{field: 'Name', values: ['a']}]]})), [mine, theirs].toSorted())
   place.standIn.setSwitches({coqlRefusedColumns: ['Created_Time']})
   t.is(await ask(t.context), null)
 })

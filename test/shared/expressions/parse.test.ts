@@ -14,6 +14,7 @@ test('an expression tells the fields it reads, where that can be known', t => {
     ['(({a = row.x, ...rest}, [b] = [row.y]) => a + b)({}, [])', ['x', 'y']],
     ['(row => row.inner)({inner: 1})', []],
     ['(value => value)(1)', []],
+    ['row.constructor + row["__proto__"] + row[`prototype`]', ['constructor', '__proto__', 'prototype']],
     ['row[row.name]', null],
     ['Object.keys(row).length', null],
     ['helpers.lookup(row.a, row)', null],
@@ -24,6 +25,13 @@ test('an expression tells the fields it reads, where that can be known', t => {
   for (const [source, fields, readsValue = false] of rows) {
     const result = parseExpression(source)
     t.like(result, {ok: true, parsed: {fields, readsValue}}, source)
+  }
+})
+
+test('a column with the name of a way to a constructor is refused where the file does not have it', t => {
+  for (const name of ['constructor', 'prototype', '__proto__']) {
+    t.like(parseExpression(`row.${name}`, {columns: [name]}), {ok: true})
+    t.like(parseExpression(`row.${name}`, {columns: ['a']}), {ok: false, problem: {message: `The file has no column "${name}"`}})
   }
 })
 
@@ -59,10 +67,13 @@ const refusals: [source: string, line: number, column: number, says: RegExp][] =
   ['row.a`x`', 1, 1, /tagged/],
   ['String.raw`x`', 1, 1, /tagged/],
   ['delete row.a', 1, 1, /may not delete/],
-  ['row.constructor', 1, 5, /`constructor`/],
-  ['row["constructor"]', 1, 5, /`constructor`/],
-  ['row[("__proto__")]', 1, 5, /`__proto__`/],
-  ['row[`prototype`]', 1, 5, /`prototype`/],
+  ['value.constructor', 1, 7, /`constructor`/],
+  ['row.a["constructor"]', 1, 7, /`constructor`/],
+  ['(row)["constructor"]', 1, 7, /`constructor`/],
+  ['row.constructor.constructor', 1, 17, /`constructor`/],
+  ['(row => row.constructor)(value)', 1, 13, /`constructor`/],
+  ['value[("__proto__")]', 1, 7, /`__proto__`/],
+  ['helpers[`prototype`]', 1, 9, /`prototype`/],
   ['({__proto__: row})', 1, 3, /`__proto__`/],
   ['({constructor}) => constructor', 1, 3, /`constructor`/],
   ['process.env', 1, 1, /`process` is not known/],

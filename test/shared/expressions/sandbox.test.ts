@@ -95,6 +95,26 @@ test('what cannot be parsed answers in every row, beside the values of the rest'
   t.deepEqual(await evaluate({n: '1'}, {rows: []}), [])
 })
 
+test('columns named constructor, prototype and __proto__ are read as any other', async t => {
+  const rows = [
+    ['a', 'b', 'c'],
+    ['d', 'e', ''],
+  ].map(([one, other, third]) => JSON.parse(`{"constructor":"${one}","prototype":"${other}","__proto__":"${third}"}`))
+  const expressions = {
+    cells: 'row.constructor + row["prototype"] + row.__proto__',
+    value: {source: 'value.toUpperCase()', value: '__proto__'},
+  }
+  const plain = await evaluate(expressions, {rows})
+  t.deepEqual(plain, [
+    {cells: {value: 'abc'}, value: {value: 'C'}},
+    {cells: {value: 'de'}, value: {value: ''}},
+  ])
+  const whole = await evaluate({...expressions, all: 'Object.keys(row).join()'}, {rows})
+  t.deepEqual(whole[0], {...plain[0], all: {value: 'constructor,prototype,__proto__'}})
+  const [missing] = await evaluate({gone: 'row.constructor', far: 'row.constructor["const" + "ructor"]("return 1")()'}, {rows: [{}]})
+  for (const outcome of Object.values(missing!)) t.truthy(errorOf(outcome), 'without the column there is no way to code')
+})
+
 test('an expression may have the name of a method that every object has', async t => {
   const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
   const [row] = await evaluate({...Object.fromEntries(names.map((name, at) => [name, `${at}`])), bad: 'row.'}, {rows: [{}]})

@@ -1,7 +1,9 @@
 import test from 'ava'
+import {openSandbox} from '../../../shared/expressions/sandbox.ts'
 import {isZone} from '../../../shared/expressions/zone-offset.ts'
 import {dateFormatOf} from '../../../shared/flows/date-format.ts'
 import {convert, type FieldShape, type Rules} from '../../../shared/flows/value.ts'
+import {Settings, usualSettings} from '../../../shared/registry/settings.ts'
 
 const field = (type: string): FieldShape => ({apiName: 'F', type, length: null, picklist: []})
 const refused = 'INVALID_VALUE'
@@ -126,11 +128,62 @@ for (const [what, shape, rules, cells] of tables) {
   })
 }
 
+const spellings: [one: string, other: string, text: string, day: string][] = [
+  ['dd.MM.yyyy', 'DD.MM.YYYY', '29.02.2024', '2024-02-29'],
+  ['d/M/yy', 'D/M/YY', '9/2/24', '2024-02-09'],
+  ['yyyyMMdd', 'YYYYMMDD', '20240229', '2024-02-29'],
+  ['dd.MM.YYYY', 'DD.MM.yyyy', '29.02.2024', '2024-02-29'],
+  ['dddd, d MMMM yyyy', 'dddd, D MMMM YYYY', 'Thursday, 29 February 2024', '2024-02-29'],
+  ['d [de] MMMM [de] yyyy', 'D [de] MMMM [de] YYYY', '29 de February de 2024', '2024-02-29'],
+]
+const sandbox = openSandbox()
+test.after.always(() => sandbox.close())
+
+for (const [one, other, text, day] of spellings)
+  test(`${one} and ${other} are one format, in mappings and in expressions`, async t => {
+    for (const format of [one, other]) {
+      t.deepEqual(convert(text, field('date'), {format}), {ok: true, value: day}, format)
+      const expressions = {
+        read: `helpers.date(value, ${JSON.stringify(format)})`,
+        written: `helpers.formatDate("${day}", ${JSON.stringify(format)})`,
+      }
+      const given = Object.fromEntries(Object.entries(expressions).map(([name, source]) => [name, {source, value: 'text'}]))
+      const [outcome] = await sandbox.evaluate({expressions: given, rows: [{text}], clock: 0, seed: ''})
+      t.deepEqual(outcome, {read: {value: day}, written: {value: text}}, format)
+    }
+  })
+
+test('times, halves of a day, offsets and thousandths have both spellings too', async t => {
+  for (const [format, text] of [
+    ['yyyy-MM-dd hh:mm:ss.SSS a XXX', '2024-02-29 01:05:09.250 PM +01:00'],
+    ['YYYY-MM-DD hh:mm:ss.SSS A Z', '2024-02-29 01:05:09.250 PM +01:00'],
+  ] as const) {
+    t.deepEqual(convert(text, field('datetime'), {format}), {ok: true, value: '2024-02-29T13:05:09+01:00'})
+    const expressions = {read: {source: `helpers.dateTime(value, "${format}")`, value: 'text'}}
+    const [outcome] = await sandbox.evaluate({expressions, rows: [{text}], clock: 0, seed: ''})
+    t.deepEqual(outcome!.read, {value: '2024-02-29T13:05:09.250+01:00'})
+  }
+  t.like(convert('Friday, 29 February 2024', field('date'), {format: 'dddd, d MMMM yyyy'}), {code: refused}, 'another day has that name')
+})
+
+test('a helper refuses a format without a token, and keeps words that hold token letters', async t => {
+  const expressions = {none: 'helpers.date("29.02.2024", "...")', words: 'helpers.formatDate("2024-02-09", "D de MMMM YYYY")'}
+  const [outcome] = await sandbox.evaluate({expressions, rows: [{}], clock: 0, seed: ''})
+  t.regex(JSON.stringify(outcome!.none), /has no day, month or year/)
+  t.deepEqual(outcome!.words, {value: '9 de February 2024'})
+})
+
+test('the settings take both spellings', t => {
+  const takes = (dateFormat: string) => Settings.safeParse({...usualSettings, dateFormat}).success
+  for (const format of ['dd.MM.yyyy', 'DD.MM.YYYY', 'YYYY-MM-DD', 'D/M/YY']) t.true(takes(format), format)
+  for (const format of ['dD.MM.yyyy', 'dd.mm.yyyy', 'DD.MM', 'DD.MM.yyYY']) t.false(takes(format), format)
+})
+
 test('a format that leaves something open, or says it twice, is none', t => {
   for (const format of [
     'dd.MM',
     'dd.MM.yyyy dd',
-    'DD.MM.YYYY',
+    'D de MMMM YYYY',
     'dd.MM.yyyy hh:mm',
     'dd.MM.yyyy HH:mm a',
     '',

@@ -86,7 +86,7 @@ test('a match asks when several records match and updates when one does, unless 
 test('a snapshot numbers sources, modules and flows once, and keeps the fields that are used', t => {
   const flows = [flow(), flow({id: 'g', match: {by: ['Name']}, fields: [...base.fields, {field: 'Code', mode: 'column', source: 'code'}]})]
   const source = {no: 4, id: 's1', label: 'A file', fileKey: 'k', sha256: 'ff', reader: {}, columns: ['name', 'code'], rows: 3}
-  const taken = takeSnapshot({connector: 'con', discovery: 'dis', sources: [source], flows, modules: known.modules})
+  const taken = takeSnapshot({connector: 'con', discovery: 'dis', seed: 'x', sources: [source], flows, modules: known.modules})
   t.deepEqual(
     taken.flows.map(({no, sourceNo, moduleNo}) => ({no, sourceNo, moduleNo})),
     [

@@ -71,7 +71,7 @@ const wrong: Record<string, [mapping: object, path: string, place?: [number, num
   'a user searched by word': [{field: 'Owner', mode: 'search', source: 'name', searchMethod: 'word'}, 'searchMethod'],
   'a user somebody would be asked about': [{field: 'Owner', mode: 'search', source: 'name', onMany: 'ask'}, 'onMany'],
   'a static value the field does not take': [{field: 'Count', mode: 'static', staticValue: 'many'}, 'staticValue'],
-  'a format that is none': [{field: 'Made', mode: 'column', source: 'name', format: 'DD.MM.YYYY'}, 'format'],
+  'a format that is none': [{field: 'Made', mode: 'column', source: 'name', format: 'DD.MM.QQQQ'}, 'format'],
   'a format of what is no date': [{field: 'Count', mode: 'column', source: 'name', format: 'dd.MM.yyyy'}, 'format'],
   'a zone nobody knows': [{field: 'At', mode: 'column', source: 'name', zone: 'Berlin'}, 'zone'],
   'a zone of a day': [{field: 'Made', mode: 'column', source: 'name', zone: 'Europe/Berlin'}, 'zone'],

@@ -215,3 +215,26 @@ test('what an expression gives is taken as it is: numbers, booleans, lists, link
   t.is(given({id: '1'}, 'lookup'), refused)
   t.is(given({}, 'text'), refused)
 })
+
+test('a number with more decimal places than its field says that it was rounded, and no other does', t => {
+  const places = field('currency', {length: 16, decimalPlaces: 2})
+  const isRounded = (value: unknown) => {
+    const converted = convertValue(value, places)
+    return converted.ok ? [converted.value, converted.rounded === true] : converted
+  }
+  for (const [value, wanted, rounded] of [
+    ['12.345', 12.35, true],
+    ['-0.001', 0, true],
+    ['1.5e-3', 0, true],
+    ['12345678901234.567', 12345678901234.57, true],
+    ['12.30', 12.3, false],
+    ['12.3000', 12.3, false],
+    ['12', 12, false],
+    ['1e3', 1000, false],
+    ['12345678901234.56', 12345678901234.56, false],
+    [0.1 + 0.2, 0.3, false],
+    [0.125, 0.13, true],
+  ] as const)
+    t.deepEqual(isRounded(value), [wanted, rounded], `${value}`)
+  t.deepEqual(convertValue('1.23456', field('double', {decimalPlaces: null})), {ok: true, value: 1.23456})
+})

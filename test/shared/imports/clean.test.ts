@@ -15,7 +15,7 @@ const tableOf = (columns: string[], rows: string[][], size = 500): Table => ({
 })
 
 const clean = async (columns: string[], rows: string[][], steps: object[], size?: number) => {
-  const table = cleaned(tableOf(columns, rows, size), Cleaning.parse(steps))
+  const table = cleaned(tableOf(columns, rows, size), Cleaning.parse(steps), {fileCharacters: 100_000_000})
   const all: Row[] = []
   for await (const chunk of table.rows) all.push(...chunk)
   return {

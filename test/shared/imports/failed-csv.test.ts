@@ -45,7 +45,7 @@ test('the rows that failed are in it, and no others', async t => {
   t.is(text, '\ufeffname\r\nrefused\r\nfailed\r\nwritten and refused\r\n')
 })
 
-test('cells are as read: before cleaning, without apostrophes; struck rows are not in it', async t => {
+test('cells are as read: before cleaning; struck rows are not in it', async t => {
   const rows: Row[] = [
     {...rowOf(1, 'cleaned'), read: [' =1+1 ']},
     {...rowOf(2, 'struck'), struck: 'empty'},
@@ -107,4 +107,30 @@ test('whatever is in the cells, an upload of the file reads them back as they we
     }),
     {numRuns: 300},
   )
+})
+
+const allFailed = (rows: Row[]) => rows.map(({rowNumber}) => ({rowNumber, entries: [entry('failed')]}))
+
+test('no cell starts a formula, and an upload of the file reads every cell as it was', async t => {
+  const cells = ['=1+1', '+cmd', '-x', '@sum', '\t=1', '\r=1', '\uff1d1', "'=1", "''@x", "'plain", '-5', '+49,5', '', 'x']
+  const rows = cells.map((cell, at) => rowOf(at + 1, cell, 'y'))
+  const text = await write(['=HDR', 'b'], rows, allFailed(rows))
+  const lines = text.slice(1).split('\r\n')
+  t.deepEqual(lines.slice(0, 5), ["'=HDR,b", "'=1+1,y", "'+cmd,y", "'-x,y", "'@sum,y"])
+  t.true(text.includes('\n-5,y') && text.includes("\n'plain,y"), 'numbers and other apostrophes stay')
+  const {columns, read} = await readBack(text)
+  t.deepEqual(columns, ['=HDR', 'b'])
+  t.deepEqual(
+    read.map(([first]) => first),
+    cells,
+  )
+})
+
+test('a formula below the sample is read back too, and a file without any is read as it stands', async t => {
+  const rows = Array.from({length: 20_000}, (_, at) => rowOf(at + 1, at === 19_999 ? '=late' : `cell ${at}`, 'y'))
+  const text = await write(['a', 'b'], rows, allFailed(rows))
+  t.true(text.includes("'=late"))
+  t.is((await readBack(text)).read.at(-1)![0], '=late')
+  t.false('apostrophes' in resolveReader(Buffer.from("a,b\n'quoted',=x\n")).reader)
+  t.is(resolveReader(Buffer.from("a,b\n'=x,1\n"), {apostrophes: 'keep'}).reader.apostrophes, 'keep')
 })

@@ -82,13 +82,12 @@ test('where the first 64 KiB were plain ASCII, later bytes may show another enco
   }
 })
 
-test('a stated encoding is never corrected, nor is one that some bytes have confirmed', async t => {
-  const {leavesNothing} = await open(t)
-  const ascii = 'Anna\n'.repeat(20_000)
-  await leavesNothing(inPieces(Buffer.from(`name\n${ascii}Jörg\n`, 'latin1')), 'FILE_ENCODING', {reader: {encoding: 'utf-8'}})
-  const mixed = Buffer.concat([Buffer.from(`name\n${ascii}Chloé\n`), Buffer.from('Jörg\n', 'latin1')])
-  const error = await leavesNothing(inPieces(mixed), 'FILE_ENCODING')
-  t.like(error?.extra, {row: 20_002, line: 20_003})
+test('a stated encoding is never corrected: what is not in it is noted', async t => {
+  const {take} = await open(t)
+  const long = Buffer.from(`name\n${'Anna\n'.repeat(20_000)}Jörg\n`, 'latin1')
+  const {sniffed, text} = await take(inPieces(long), {reader: {encoding: 'utf-8'}})
+  t.like(sniffed, {encoding: 'utf-8', how: 'stated'})
+  t.deepEqual(text?.bad, {places: 1, rows: 1, firstRows: [20_001], header: false})
 })
 
 test('every refusal leaves nothing in storage', async t => {

@@ -6,7 +6,7 @@ import {replacing} from '../../../shared/imports/pattern.ts'
 type Step = {find: string; with: string}
 
 const one = async (cell: string, {find, with: replacement}: Step & object) =>
-  replacing({find, with: replacement, regex: true, ignoreCase: false})(cell, 1)
+  replacing({find, with: replacement, regex: true, ignoreCase: false}, row => new Refusal('UNREADABLE', 'too long', {row}))(cell, 1)
 
 test('no pattern takes longer than its cell is long', async t => {
   const cell = `${'a'.repeat(5_000)}!`

@@ -69,6 +69,42 @@ test('a workbook’s formulas without values and zeros that only its format show
   t.deepEqual(await ofWorkbook(t, rows, {formats: ['00000']}), ['ambiguous zip', 'uncalculated sum'])
 })
 
+const formatted = async (t: ExecutionContext, format: string, values: (number | string)[], choice?: object) => {
+  const file = await readRows(t, [['a'], ...values.map(v => [{v, s: 1}])], {formats: [format]})
+  const examined = await examine({columns: file.columns, rows: (async function* () {})()}, file)
+  return {columns: examined.columns, problems: problemsOf(examined, Choices.parse(choice ? {a: choice} : {}))}
+}
+
+const formats: [what: string, format: string, values: (number | string)[], choice: object | undefined, problems: RegExp[]][] = [
+  ['percentages', '0.0%', [0.25, 1], undefined, []],
+  ['zeros that only the format shows', '00000', [501], undefined, [/1 number displayed with zeros or signs/]],
+  ['a mask', '000-00-0000', [12345678], undefined, [/displayed with zeros or signs/]],
+  ['zeros that are kept', '00000', [501], {as: 'text'}, []],
+  ['zeros that may be lost', '00000', [501], {as: 'number'}, []],
+  ['zeros whose numbers are chosen', '00000', [501], {numbers: 'stored'}, []],
+  ['thousands', '#,##0,', [1234567], undefined, [/1 number displayed in thousands or millions/]],
+  ['thousands that are chosen', '#,##0,', [1234567], {numbers: 'displayed'}, []],
+  ['dates that are none', 'yyyy-mm-dd', [-1, 60], undefined, [/2 cells formatted as dates or times hold numbers/]],
+  ['dates and durations', '[h]:mm', [1.5, -0.5], undefined, []],
+  ['plain numbers', '#,##0.00', [501], undefined, []],
+]
+
+for (const [what, format, values, choice, problems] of formats)
+  test(`a workbook’s ${what}: ${problems.length ? 'told' : 'no problem'}${choice ? ` with ${JSON.stringify(choice)}` : ''}`, async t => {
+    const {problems: found} = await formatted(t, format, values, choice)
+    t.is(found.length, problems.length)
+    for (const [at, problem] of problems.entries()) t.regex(found[at]!.message, problem)
+  })
+
+test('readings say how formatted numbers are read, and nothing where no format changes them', async t => {
+  const readings = async (format: string, choice?: object) =>
+    readingsOf((await formatted(t, format, [501])).columns, Choices.parse(choice ? {a: choice} : {})).a?.numbers
+  t.is(await readings('0%'), 'auto')
+  t.is(await readings('0%', {numbers: 'stored'}), 'stored')
+  t.is(await readings('0.00'), undefined)
+  t.is(await readings('0.00', {as: 'text'}), undefined)
+})
+
 test('readings are what was chosen, else what the values prove', t => {
   const {columns} = evidenceOf('31/01/2024', '01/02/2024')
   t.deepEqual(readingsOf(columns, {}), {a: {dateOrder: 'dmy'}})

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import {Refusal} from '../../../shared/errors.ts'
 import {type Results, writeResults} from '../../../shared/imports/results-csv.ts'
 import type {Row} from '../../../shared/imports/row.ts'
-import type {OutcomeEntry, RowOutcome} from '../../../shared/imports/row-result.ts'
+import {type OutcomeEntry, type RowOutcome, sayRounded} from '../../../shared/imports/row-result.ts'
 import {collect, inPieces, readAll} from './chunks.ts'
 
 const contacts = {apiName: 'Contacts', label: 'Contacts'}
@@ -215,6 +215,34 @@ test('results that grow past the limit are refused with the true rows and bytes,
   t.like(error, {code: 'RESULTS_TOO_LARGE', status: 413, extra: {rows: 1000, bytes: whole.length, limit: 5000}})
 })
 
+test('the parts of a file, joined, are the file; in a part line N is row `from` + N - 1', async t => {
+  const rows = rowsOf(...Array.from({length: 300}, (_, n) => [`=Row ${n + 1}\n"${'x'.repeat(n)}"`]))
+  const outcomes = rows.map(({rowNumber}) => ({rowNumber, entries: [entry('created', {recordId: `${rowNumber}`})]}))
+  const whole = await write({rows, outcomes})
+  for (const limit of [4_000, 9_000, whole.length - 1]) {
+    let [joined, parts] = ['', 0]
+    for (let from: number | null = 1; from !== null; parts++) {
+      const first: number = from
+      from = null
+      const part = {from: first, ...(first > 1 && {header: false})}
+      const text = await write({rows, outcomes, limit, part, onNext: next => (from = next)})
+      t.true(Buffer.byteLength(text) <= limit)
+      t.true(from === null || from > first)
+      joined += text
+    }
+    t.true(parts > 1)
+    t.is(joined, whole)
+  }
+  const middle = await readAll(inPieces(await write({rows, outcomes, part: {from: 11, to: 13}})))
+  t.deepEqual(
+    middle.cells.map(([, , record]) => record),
+    ['11', '12', '13'],
+  )
+  t.is((await write({rows, outcomes, part: {from: 301}})).trim(), 'name,Result,Contacts record,Error')
+  t.is(await write({rows, outcomes, part: {byteOrderMark: true}}), `\ufeff${whole}`)
+  await t.throwsAsync(write({rows, outcomes, limit: 4_000, part: {from: 1, to: 300}}), {code: 'RESULTS_TOO_LARGE', message: /from=1/})
+})
+
 test('leaving early closes both streams', async t => {
   const closed: string[] = []
   async function* endless<T>(name: string, item: (n: number) => T) {
@@ -247,4 +275,22 @@ test('what is written reads back as it was, apostrophes aside', async t => {
     }),
     {numRuns: 200},
   )
+})
+
+test('a written row says which values were rounded, and stays written', async t => {
+  const message = sayRounded(['Amount', 'Tax'])
+  const said = 'Amount, Tax were rounded from more decimal places'
+  t.is(message, said)
+  t.deepEqual(await resultFor([entry('created', {recordId: '1', message})]), ['Written', '1', said])
+  t.deepEqual(await resultFor([entry('updated', {recordId: '1', code: 'MADE_EARLIER', message: `Made before. ${message}`})]), [
+    'Written',
+    '1',
+    said,
+  ])
+  t.deepEqual(await resultFor([entry('created', {recordId: '1', code: 'MADE_EARLIER', message: 'Made before'})]), ['Written', '1', ''])
+  t.deepEqual(await resultFor([entry('created', {recordId: '1', message, disclosed: true})]), [
+    'Written',
+    '1',
+    `${said}; A create was sent and never answered, so the record may exist twice`,
+  ])
 })

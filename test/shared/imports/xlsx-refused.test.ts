@@ -113,3 +113,42 @@ test('a byte that was changed in the packed data does not go unseen', async t =>
     await refused(t, changed, 'FILE_CORRUPT')
   }
 })
+
+/** Every cell names the one shared string. */
+const sharedOften = (text: string, cells: number) =>
+  writeWorkbook({sheets: [{name: 'One', rows: [['a'], ...Array.from({length: cells}, () => [text])]}], shared: true})
+
+test('a shared string counts towards the unpack limit for every cell that names it', async t => {
+  const workbook = await sharedOften('x'.repeat(400_000), 12_000)
+  t.true(workbook.length < 100_000, `${workbook.length} bytes`)
+  const error = await refused(t, workbook, 'WORKBOOK_TOO_LARGE')
+  t.like(error.extra, {limit: usual.unpacked})
+  t.true((error.extra.unpacked as number) < usual.unpacked + 2_000_000)
+  t.is((await read(t, await sharedOften('x'.repeat(400_000), 200))).all.length, 200)
+})
+
+test('bytes of shared strings are counted, not their characters', async t => {
+  const workbook = await sharedOften('é'.repeat(100_000), 100)
+  await refused(t, workbook, 'WORKBOOK_TOO_LARGE', {limits: {unpacked: 15_000_000}})
+  t.is((await read(t, workbook, {limits: {unpacked: 30_000_000}})).all.length, 100)
+})
+
+test('cells that name a long shared string do not block the event loop', async t => {
+  const workbook = await sharedOften('x'.repeat(400_000), 2_000)
+  let [longest, last] = [0, performance.now()]
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last)
+    last = performance.now()
+  }, 1)
+  try {
+    const file = await openXlsx(await stored(t, workbook), {headerRow: true, range: null}, {...usual, unpacked: 2_000_000_000})
+    last = performance.now()
+    longest = 0
+    let rows = 0
+    for await (const chunk of file.rows) rows += chunk.length
+    t.is(rows, 2_000)
+  } finally {
+    clearInterval(timer)
+  }
+  t.true(longest < 250, `${longest.toFixed(0)} ms`)
+})

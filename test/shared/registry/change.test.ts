@@ -1,7 +1,9 @@
+import {globSync, readFileSync} from 'node:fs'
 import test from 'ava'
 import {newId} from '../../../shared/ids.ts'
 import {mintSecret} from '../../../shared/people/api-token.ts'
 import {type Author, type Change, recordChanges} from '../../../shared/registry/change.ts'
+import {PAGES} from '../../../shared/registry/pages.ts'
 import {listChanges} from '../../../sql/changes.ts'
 import {sql} from '../../../sql/database.ts'
 import {insertToken} from '../../../sql/tokens.ts'
@@ -126,4 +128,13 @@ test('the history of one org is not another’s, and is erased with its org', as
   await house.db.query(sql.unsafe`delete from orgs where id = ${mine.org}`)
   t.deepEqual(await list(mine.org), [])
   t.is((await list(theirs.org)).length, 1)
+})
+
+test('every page of the history is written somewhere', t => {
+  const sources = globSync('shared/**/*.ts').map(path => readFileSync(path, 'utf8'))
+  const written = new Set(sources.flatMap(text => [...text.matchAll(/\bpage: '(\w+)'/g)].map(([, page]) => page)))
+  t.deepEqual(
+    PAGES.filter(page => !written.has(page)),
+    [],
+  )
 })

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {hasVersion, readIfMatch, tellVersion, tellVersions} from '../../../shared/registry/version.ts'
+import {hasTag, readIfMatch, tagOf, tellVersion, tellVersions} from '../../../shared/registry/version.ts'
 
 const conditions: [string | undefined, number | null][] = [
   ...([
@@ -58,7 +58,8 @@ const nones: [string | undefined, boolean][] = [
     ['"a,7"', false],
   ] as [string, boolean][]),
 ]
-for (const [header, has] of nones) test(`If-None-Match ${JSON.stringify(header) ?? 'left out'} at 7`, t => t.is(hasVersion(header, 7), has))
+for (const [header, has] of nones)
+  test(`If-None-Match ${JSON.stringify(header) ?? 'left out'} at 7`, t => t.is(hasTag(header, tagOf(7)), has))
 
 test('one transaction tells the version it made, or the one sent; without a condition it tells none', t => {
   t.deepEqual(tellVersion(7, 8), {version: 8, tag: true})

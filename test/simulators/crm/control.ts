@@ -53,6 +53,7 @@ export const controlRoutes: Record<string, ControlRoute> = {
   'POST records': (standIn, {org, module, records, as}) => standIn.create(org, module, records, {as}),
   'PUT records': (standIn, {org, module, records, as}) => standIn.update(org, module, records, {as}),
   'DELETE records': (standIn, {org, module, ids}) => standIn.remove(org, module, ids),
+  'POST catch-up': (standIn, {org, module, ids}) => standIn.catchUp(org, module, ids),
   'POST marks': (standIn, {org, module, ids, converted, locked}) => {
     standIn.mark(org, module, ids, {...(converted === undefined ? {} : {converted}), ...(locked === undefined ? {} : {locked})})
   },

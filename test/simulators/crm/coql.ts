@@ -6,6 +6,7 @@ import {type Path, resolve} from './coql-columns.ts'
 import {type Condition, type Expression, parseQuery, type Query} from './coql-parser.ts'
 import {candidates, createPredicate} from './coql-where.ts'
 import {coqlCost} from './credits.ts'
+import {seenThrough} from './index-lag.ts'
 import type {Module} from './modules.ts'
 import {live, type Rec} from './store.ts'
 
@@ -80,15 +81,34 @@ const refuseDoubles = (names: string[]) => {
 
 /** Through an index where one of the joined conditions can use it, else over every record; always checked again. */
 const findMatches = (call: Call, module: Module, query: Query): Iterable<Rec> => {
-  if (query.where === null) return live(module.store)
+  const lagging = laggingOf(call, module)
+  if (query.where === null) return filter(live(module.store), () => true, lagging)
   const isMatch = createPredicate(call.org, module, query.where)
   const narrowed = candidates(call.org, module, query.where)
-  if (narrowed === null) return filter(live(module.store), isMatch)
-  return [...narrowed].filter(isMatch).sort((one, other) => (one.id < other.id ? -1 : 1))
+  if (narrowed === null) return filter(live(module.store), isMatch, lagging)
+  // The index holds the new values of a record that COQL still shows with the old ones.
+  const offered = new Set([...narrowed, ...lagging.keys()])
+  return [...filter(offered, isMatch, lagging)].sort((one, other) => (one.id < other.id ? -1 : 1))
 }
 
-function* filter(recs: Iterable<Rec>, isMatch: Predicate): Generator<Rec> {
-  for (const rec of recs) if (isMatch(rec)) yield rec
+type Lagging = ReadonlyMap<Rec, Rec | null>
+
+/** Records that COQL does not show as they are now, each as COQL shows it. */
+const laggingOf = (call: Call, {store}: Module): Lagging => {
+  const now = call.org.clock.now()
+  const lagging = new Map<Rec, Rec | null>()
+  for (const rec of [...store.coqlLag.keys()]) {
+    const seen = seenThrough(store.coqlLag, rec, now)
+    if (seen !== rec) lagging.set(rec, seen)
+  }
+  return lagging
+}
+
+function* filter(recs: Iterable<Rec>, isMatch: Predicate, lagging: Lagging): Generator<Rec> {
+  for (const rec of recs) {
+    const seen = lagging.has(rec) ? lagging.get(rec) : rec
+    if (seen && isMatch(seen)) yield seen
+  }
 }
 
 /** By record id unless told otherwise; empty values come first going up. */

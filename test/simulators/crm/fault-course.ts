@@ -8,12 +8,14 @@ import type {AccessToken} from './tokens.ts'
 import type {World} from './world.ts'
 
 /** A call's end: an answer, which may be cut short, or none at all. */
-export type Outcome = {answer: Answer; end: 'answered' | 'dropped' | 'truncated'}
+export type Outcome = {answer: Answer; end: 'answered' | 'dropped' | 'truncated' | 'late' | 'repeated'}
 
 /** What a fault changes around the call, before anybody looks at it. */
 export const disturb = (world: World, fault: Fault | null, token: AccessToken | null, refresh: string | null) => {
   if (actionOf(fault, 'expireToken') && token) world.tokens.access.delete(token.token)
   if (actionOf(fault, 'revokeGrant')) world.tokens.revoke(token?.refreshToken ?? refresh ?? token?.token ?? '')
+  const jump = actionOf(fault, 'clockJump')
+  if (jump && token) token.org.switches.clockOffsetSeconds += jump.seconds
   const spent = actionOf(fault, 'allowanceSpent')
   if (!spent || !token) return
   const until = spent.until === undefined ? world.clock.now() + (spent.forSeconds ?? 3600) * 1000 : toMs(spent.until)
@@ -81,7 +83,9 @@ const spoiled = (world: World, action: FaultAction, answer: Answer): Answer => {
     case 'successNoId':
       return eachEntry(answer, (entry, index) => (action.index === undefined || action.index === index ? {...entry, details: {}} : entry))
     case 'shortData':
-      return withEntries(answer, entries => entries.slice(0, Math.max(0, entries.length - (action.by ?? 1))))
+      return withEntries(answer, entries => without(entries, action))
+    case 'wrongId':
+      return withEntries(answer, entries => withWrongId(entries, action))
     case 'shuffleData':
       return withEntries(answer, entries => entries.toReversed())
     case 'redirect':
@@ -91,6 +95,18 @@ const spoiled = (world: World, action: FaultAction, answer: Answer): Answer => {
     default:
       return answer
   }
+}
+
+/** The last entries are missing unless told otherwise. */
+const without = (entries: any[], {by = 1, at = 'last'}: {by?: number; at?: 'first' | 'middle' | 'last'}) => {
+  const room = Math.max(0, entries.length - by)
+  return entries.toSpliced(at === 'first' ? 0 : at === 'last' ? room : Math.ceil(room / 2), by)
+}
+
+const withWrongId = (entries: any[], {index = 0, of = index + 1, id}: {index?: number; of?: number; id?: string}) => {
+  const named = id ?? entries[of]?.details?.id
+  if (named === undefined) return entries
+  return entries.map((entry, at) => (at === index ? {...entry, details: {...entry.details, id: named}} : entry))
 }
 
 const serverError = (

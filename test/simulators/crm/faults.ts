@@ -1,6 +1,10 @@
 import type {Instant} from './clock.ts'
 
-/** What goes wrong. `before`: nothing was done yet; `after`: the call was done, only its answer suffers. */
+/**
+ * What goes wrong. `before`: nothing was done yet; `after`: the call was done, only its answer suffers. `late`: the connection is cut or stays
+ * silent, and the call is done so many ms later. `twice`: the network delivers the request twice, and one of the answers. `wrongId`: an entry
+ * names the record of another entry, or `id`. `clockSkew` is of one call, `clockJump` of the org from now on.
+ */
 export type FaultAction =
   | {type: 'dropBefore'}
   | {type: 'dropAfter'}
@@ -10,7 +14,8 @@ export type FaultAction =
   | {type: 'nonJson'; status?: number}
   | {type: 'emptyBody'; status?: 200 | 201 | 204}
   | {type: 'successNoId'; index?: number}
-  | {type: 'shortData'; by?: number}
+  | {type: 'shortData'; by?: number; at?: 'first' | 'middle' | 'last'}
+  | {type: 'wrongId'; index?: number; of?: number; id?: string}
   | {type: 'shuffleData'}
   | {type: 'refuse'; index?: number | number[]; code?: string; details?: Record<string, unknown>; message?: string}
   | {type: 'rateLimit'; retryAfter?: number | string; credits?: number; legacy?: boolean; message?: string}
@@ -23,7 +28,10 @@ export type FaultAction =
   | {type: 'hold'; when?: 'before' | 'after'}
   | {type: 'redirect'; to?: string; when?: 'before' | 'after'}
   | {type: 'foreignCreate'; module: string; record: Record<string, unknown>; user?: string; org?: string; when?: 'before' | 'after'}
+  | {type: 'late'; ms: number; end?: 'cut' | 'silent'}
+  | {type: 'twice'; answer?: 'first' | 'second'}
   | {type: 'clockSkew'; seconds: number}
+  | {type: 'clockJump'; seconds: number}
   | {type: 'answer'; status: number; body?: unknown; text?: string; headers?: Record<string, string>; when?: 'before' | 'after'}
 
 export type FaultType = FaultAction['type']
@@ -114,6 +122,7 @@ const known: Record<FaultType, true> = {
   emptyBody: true,
   successNoId: true,
   shortData: true,
+  wrongId: true,
   shuffleData: true,
   refuse: true,
   rateLimit: true,
@@ -126,7 +135,10 @@ const known: Record<FaultType, true> = {
   hold: true,
   redirect: true,
   foreignCreate: true,
+  late: true,
+  twice: true,
   clockSkew: true,
+  clockJump: true,
   answer: true,
 }
 

@@ -1,5 +1,5 @@
 import type {Write} from './drafts.ts'
-import type {User} from './org.ts'
+import {toldTime, type User} from './org.ts'
 import type {Values} from './store.ts'
 import type {World} from './world.ts'
 import {createRecord, type Entry, updateRecord} from './writes.ts'
@@ -14,7 +14,7 @@ export const writeForeign = (
   if (!org || !module) throw new TypeError(`No such org or module: ${orgKey ?? ''} ${name}`)
   const user = email === undefined ? (org.users[1] ?? org.users[0]) : org.users.find(one => one.email === email)
   if (!user) throw new TypeError(`No such user: ${email}`)
-  const write: Write = {org, user: user as User, at: Math.floor(world.clock.now() / 1000) * 1000, zone: org.timeZone}
+  const write: Write = {org, user: user as User, at: Math.floor(toldTime(org) / 1000) * 1000, zone: org.timeZone}
   const input = structuredClone(record)
   return input.id === undefined ? createRecord(write, module, input, '$.data[0]') : updateRecord(write, module, input, '$.data[0]')
 }

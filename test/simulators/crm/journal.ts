@@ -21,7 +21,8 @@ export type JournalEntry = {
   body: any
   status: number | null
   answer: any
-  outcome: 'answered' | 'dropped' | 'truncated' | 'unfinished'
+  /** `late`: done after its connection had ended; `repeated`: done, and another delivery of the request was answered. */
+  outcome: 'answered' | 'dropped' | 'truncated' | 'unfinished' | 'late' | 'repeated'
   committed: boolean
   fault: {id: number; actions: string[]} | null
 }

@@ -35,6 +35,9 @@ export type Org = {
   names: Map<string, string>
 }
 
+/** The time the org tells, in ms: its clock's, as far off as a switch says. */
+export const toldTime = ({clock, switches}: Org) => clock.now() + switches.clockOffsetSeconds * 1000
+
 export const metaId = (org: Org) => idOf(org, (org.counters.meta += 1))
 export const recordId = (org: Org) => idOf(org, (org.counters.record += 1))
 

@@ -2,10 +2,11 @@ import {type Answer, CallRefused, nothing, ok, refuse} from './answers.ts'
 import {type Call, listParam, moduleOf, numberParam} from './call.ts'
 import {type Look, type Match, parseCriteria} from './criteria.ts'
 import type {Field} from './fields.ts'
+import {seenThrough} from './index-lag.ts'
 import type {Module} from './modules.ts'
 import {pickFields, recordsPerPage} from './reads.ts'
 import {digitsOf, foldText} from './search-text.ts'
-import {newestFirst, type Rec, type Values} from './store.ts'
+import {newestFirst, type Rec} from './store.ts'
 
 const mostRecords = 2000
 const searched = ['text', 'textarea', 'email', 'phone', 'website', 'picklist', 'autonumber']
@@ -67,13 +68,9 @@ const matchAny = (module: Module, types: string[], isMatch: (value: string) => b
 }
 
 const lookAt = (call: Call, module: Module, rec: Rec): Look | null => {
-  const pending = module.store.unindexed.get(rec)
-  if (!pending) return plainLook
-  if (pending.until <= call.org.clock.now()) {
-    module.store.unindexed.delete(rec)
-    return plainLook
-  }
-  return pending.before === null ? null : (field, one) => field.raw({...one, values: pending.before as Values})
+  const seen = seenThrough(module.store.searchLag, rec, call.org.clock.now())
+  if (seen === rec) return plainLook
+  return seen && (field => field.raw(seen))
 }
 
 const plainLook: Look = (field: Field, rec: Rec) => field.raw(rec)

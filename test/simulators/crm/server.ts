@@ -1,3 +1,4 @@
+import {once} from 'node:events'
 import {createServer, type IncomingMessage, type Server, type ServerResponse} from 'node:http'
 import type {AddressInfo} from 'node:net'
 import {answerDiscovery, answerOpenIdUser, answerRevoke, answerServerInfo, answerToken, answerUserInfo} from './accounts.ts'
@@ -6,7 +7,8 @@ import {answerAuthorise} from './consent.ts'
 import {answerControl} from './control.ts'
 import {answerCall, findToken, segmentsOf} from './crm-calls.ts'
 import {disturb, interrupt, linger, type Outcome, spoil} from './fault-course.ts'
-import type {Fault, Target} from './faults.ts'
+import {actionOf, type Fault, type FaultAction, type Target} from './faults.ts'
+import {toldTime} from './org.ts'
 import {type Request, readRequest} from './request.ts'
 import {moduleNamed} from './routes.ts'
 import type {StandIn} from './stand-in.ts'
@@ -33,16 +35,54 @@ const serve = async (standIn: StandIn, control: boolean, incoming: IncomingMessa
   const {world} = standIn
   const request = await readRequest(incoming, world.defaultDc)
   if (control && request.path.startsWith('/__sim')) {
-    send(world, outgoing, await answerControl(standIn, request))
+    send(outgoing, await answerControl(standIn, request), world.clock.now())
     return
   }
   const started = performance.now()
   const token = findToken(world, request)
   const fault = world.faults.take(() => targetOf(request, token))
-  const outcome = await answerRequest(world, request, token, fault)
-  const sent = deliver(world, outgoing, outcome)
+  const late = isCrm(request) && actionOf(fault, 'late')
+  const outcome = late
+    ? await endBeforeArrival(standIn, {request, token, fault, late, outgoing})
+    : await answerOnce(standIn, request, token, fault)
+  const sent = deliver(world, outgoing, outcome, token)
   if (outcome.answer.committed) standIn.changed()
   note(world, {request, token, fault, outcome, sent, ms: performance.now() - started})
+}
+
+const isCrm = ({path}: Request) => path.startsWith('/crm/')
+
+type Late = {
+  request: Request
+  token: AccessToken | null
+  fault: Fault | null
+  late: Extract<FaultAction, {type: 'late'}>
+  outgoing: ServerResponse
+}
+
+/** The connection ends now, or when its client has waited long enough. The CRM does the request when it arrives. */
+const endBeforeArrival = async (standIn: StandIn, {request, token, fault, late, outgoing}: Late): Promise<Outcome> => {
+  const {world} = standIn
+  world.deliveries.add(token?.org.key ?? null, late.ms, async () => {
+    const answer = await answerCall(world, request, null)
+    if (answer.committed) standIn.changed()
+    note(world, {request, token, fault, outcome: {answer, end: 'late'}, sent: textOf(answer), ms: 0})
+  })
+  if (late.end === 'silent') await once(outgoing, 'close')
+  return {answer: {status: 0}, end: 'dropped'}
+}
+
+/** A request delivered twice is done twice; the answer that is not sent stands in the journal. */
+const answerOnce = async (standIn: StandIn, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
+  const {world} = standIn
+  const twice = isCrm(request) ? actionOf(fault, 'twice') : undefined
+  if (!twice) return answerRequest(world, request, token, fault)
+  const first = await answerRequest(world, request, token, fault)
+  const second = await answerRequest(world, request, token, fault)
+  const [sent, unsent] = twice.answer === 'second' ? [second, first] : [first, second]
+  note(world, {request, token, fault, outcome: {...unsent, end: 'repeated'}, sent: textOf(unsent.answer), ms: 0})
+  if (unsent.answer.committed) standIn.changed()
+  return sent
 }
 
 const answerRequest = async (world: World, request: Request, token: AccessToken | null, fault: Fault | null): Promise<Outcome> => {
@@ -52,7 +92,7 @@ const answerRequest = async (world: World, request: Request, token: AccessToken 
     await linger(world, fault, 'before')
     return interrupted
   }
-  if (request.path.startsWith('/crm/')) return spoil(world, fault, await answerCall(world, request, fault))
+  if (isCrm(request)) return spoil(world, fault, await answerCall(world, request, fault))
   if (fault) await linger(world, fault, 'before')
   const answer = await answerAccounts(world, request)
   if (fault) await linger(world, fault, 'after')
@@ -82,24 +122,25 @@ const answerAccounts = async (world: World, request: Request): Promise<Answer> =
 }
 
 /** Sends what is left of the answer, and says what that was. */
-const deliver = (world: World, outgoing: ServerResponse, {answer, end}: Outcome): string => {
-  if (end === 'answered') return send(world, outgoing, answer)
+const deliver = (world: World, outgoing: ServerResponse, {answer, end}: Outcome, token: AccessToken | null): string => {
+  const toldMs = token ? toldTime(token.org) : world.clock.now()
+  if (end === 'answered') return send(outgoing, answer, toldMs)
   if (end === 'dropped') {
     outgoing.socket?.destroy()
     return ''
   }
   const text = textOf(answer)
   const half = text.slice(0, Math.floor(text.length / 2))
-  outgoing.writeHead(answer.status, {...headersOf(world, answer), 'content-length': Buffer.byteLength(text)})
+  outgoing.writeHead(answer.status, {...headersOf(answer, toldMs), 'content-length': Buffer.byteLength(text)})
   outgoing.write(half, () => outgoing.socket?.destroy())
   return half
 }
 
-const send = (world: World, outgoing: ServerResponse, answer: Answer): string => {
+const send = (outgoing: ServerResponse, answer: Answer, toldMs: number): string => {
   const text = textOf(answer)
   const length: Record<string, string> =
     answer.status === 204 || answer.status === 304 ? {} : {'content-length': String(Buffer.byteLength(text))}
-  outgoing.writeHead(answer.status, {...headersOf(world, answer), ...length})
+  outgoing.writeHead(answer.status, {...headersOf(answer, toldMs), ...length})
   outgoing.end(text)
   return text
 }
@@ -108,9 +149,9 @@ const textOf = (answer: Answer): string => answer.text ?? (answer.body === undef
 
 let lastDate = {second: 0, text: ''}
 
-/** The Date header tells the CRM's own time. */
-const headersOf = (world: World, answer: Answer): Record<string, string> => {
-  const second = Math.floor(world.clock.now() / 1000)
+/** The Date header is of the time the CRM tells. */
+const headersOf = (answer: Answer, toldMs: number): Record<string, string> => {
+  const second = Math.floor(toldMs / 1000)
   if (lastDate.second !== second) lastDate = {second, text: new Date(second * 1000).toUTCString()}
   const type = answer.type ?? (answer.body === undefined ? undefined : 'application/json;charset=UTF-8')
   return {date: lastDate.text, ...(type === undefined ? {} : {'content-type': type}), ...answer.headers}

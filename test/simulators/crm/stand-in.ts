@@ -31,7 +31,10 @@ export type StandIn = {
   /** Lets held calls go: all of them, or the first so many. Gives how many went. */
   release: (count?: number) => number
   held: () => number
-  setSwitches: (changes: Partial<Switches>) => void
+  /** Requests of `late` that have not arrived yet, of all orgs or of one. */
+  late: (org?: string) => number
+  /** Of all orgs, or of one that then has its own. */
+  setSwitches: (changes: Partial<Switches>, org?: string) => void
   switches: () => Switches
   addOrg: (spec: OrgSpec) => void
   addModule: (org: string, spec: ModuleSpec) => void
@@ -49,6 +52,8 @@ export type StandIn = {
   remove: (org: string, module: string, ids: string[]) => Entry[]
   /** Marks records converted (leads), or locked. */
   mark: (org: string, module: string, ids: string[], marks: {converted?: boolean; locked?: boolean}) => void
+  /** COQL and search show these records as they are from now on, whatever their lag. */
+  catchUp: (org: string, module: string, ids: string[]) => void
   records: (org: string, module: string) => read.StateRecord[]
   record: (org: string, module: string, id: string) => read.StateRecord | null
   count: (org: string, module: string) => number
@@ -85,6 +90,7 @@ export const createStandIn = (options: WorldOptions, changed: () => void): Stand
   const reset = () => {
     const {baseUrl} = world
     world.holds.release()
+    world.deliveries.cancel()
     world = createWorld(options)
     world.baseUrl = baseUrl
     changed()
@@ -115,7 +121,8 @@ export const createStandIn = (options: WorldOptions, changed: () => void): Stand
     },
     release: count => world.holds.release(count),
     held: () => world.holds.waiting(),
-    setSwitches: changes => changeSwitches(world.switches, changes),
+    late: org => world.deliveries.pending(org),
+    setSwitches: (changes, org) => changeSwitches(org === undefined ? world.switches : orgOf(world, org).switches, changes),
     switches: () => ({...world.switches}),
     ...schemaAccess(now, changed),
     ...recordAccess(now, changed),
@@ -183,6 +190,13 @@ const recordAccess = (now: () => World, changed: () => void) => {
       const {store} = read.findModule(orgOf(now(), org), module)
       for (const id of ids) Object.assign(store.byId.get(id) ?? {}, marks)
     },
+    catchUp: (org: string, module: string, ids: string[]) => {
+      const {store} = read.findModule(orgOf(now(), org), module)
+      for (const rec of ids.map(id => store.byId.get(id)).filter(rec => rec !== undefined)) {
+        store.coqlLag.delete(rec)
+        store.searchLag.delete(rec)
+      }
+    },
     records: (org: string, module: string) => read.readRecords(now(), org, module),
     record: (org: string, module: string, id: string) => read.readOne(now(), org, module, id),
     count: (org: string, module: string) => read.countRecords(now(), org, module),
@@ -216,6 +230,7 @@ const grant = (world: World, {email, scopes = offlineScopes, clientId, org}: Gra
 
 const clearRecords = (world: World) => {
   world.holds.release()
+  world.deliveries.cancel()
   world.faults.clear()
   world.journal.clear()
   world.automations.clear()

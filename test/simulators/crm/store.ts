@@ -1,3 +1,4 @@
+import type {IndexLag} from './index-lag.ts'
 import type {User} from './org.ts'
 import {createValueIndex, type ValueIndex} from './value-index.ts'
 
@@ -29,8 +30,9 @@ export type Store = {
   uniques: Map<string, ValueIndex>
   lazies: Map<string, ValueIndex>
   bin: Map<string, Binned>
-  /** What search still sees of records written within the index delay. */
-  unindexed: Map<Rec, {until: number; before: Values | null}>
+  /** What /search and COQL still see of records written a moment ago. */
+  searchLag: IndexLag
+  coqlLag: IndexLag
 }
 
 export const createStore = (): Store => ({
@@ -40,7 +42,8 @@ export const createStore = (): Store => ({
   uniques: new Map(),
   lazies: new Map(),
   bin: new Map(),
-  unindexed: new Map(),
+  searchLag: new Map(),
+  coqlLag: new Map(),
 })
 
 export const insert = (store: Store, rec: Rec) => {
@@ -63,7 +66,8 @@ export const remove = (store: Store, rec: Rec) => {
   store.byId.delete(rec.id)
   rec.gone = true
   store.gone += 1
-  store.unindexed.delete(rec)
+  store.searchLag.delete(rec)
+  store.coqlLag.delete(rec)
   for (const [name, index] of store.uniques) index.remove(rec.values[name], rec)
   for (const [name, index] of store.lazies) index.remove(indexed(rec, name), rec)
   if (store.gone > 64 && store.gone * 2 > store.list.length) sweep(store)

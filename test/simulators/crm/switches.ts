@@ -1,4 +1,4 @@
-/** What is not verified about the CRM, or changes between its versions, is a switch. */
+/** What is not verified about the CRM, or changes between its versions, is a switch. An org may have some of its own. */
 export type Switches = {
   /** Refused records are answered with 202, as older versions did. */
   legacy202: boolean
@@ -13,6 +13,8 @@ export type Switches = {
   /** Rows a single read gives before `$has_more`; null: all. */
   subformRowsRead: number | null
   searchLagSeconds: number
+  /** COQL shows a write only so long after it; reads by id and unique checks see it at once. */
+  coqlLagSeconds: number
   criteriaLimit: number
   coqlCaseSensitive: boolean
   coqlInLimit: number
@@ -35,6 +37,8 @@ export type Switches = {
   /** Credits of a call answered 4xx; a 429 costs nothing. */
   refusedCallsCost: boolean
   displayField: 'object' | 'string' | 'null'
+  /** How far the time it tells, in `Date` headers and in records, is off the time it lives by. */
+  clockOffsetSeconds: number
   /** Milliseconds every CRM call takes. */
   latencyMs: number
 }
@@ -47,6 +51,7 @@ export const defaultSwitches: Switches = {
   subformRowsPerRecord: null,
   subformRowsRead: null,
   searchLagSeconds: 0,
+  coqlLagSeconds: 0,
   criteriaLimit: 10,
   coqlCaseSensitive: false,
   coqlInLimit: 50,
@@ -63,6 +68,7 @@ export const defaultSwitches: Switches = {
   concurrency: true,
   refusedCallsCost: true,
   displayField: 'object',
+  clockOffsetSeconds: 0,
   latencyMs: 0,
 }
 

@@ -3,6 +3,7 @@ import {type Client, type ClientSpec, defaultClient} from './clients.ts'
 import {type Clock, createClock, type Instant} from './clock.ts'
 import {createGate} from './concurrency.ts'
 import {createLedger} from './credits.ts'
+import {createDeliveries, type Deliveries} from './deliveries.ts'
 import {createFaults, type Faults} from './faults.ts'
 import {createHolds, type Holds} from './holds.ts'
 import {createJournal, type Journal, type JournalOptions} from './journal.ts'
@@ -38,6 +39,7 @@ export type World = {
   automations: Ring<AutomationNote>
   faults: Faults
   holds: Holds
+  deliveries: Deliveries
   defaultDc: string
   baseUrl: string
   hostOf: (dc: string) => string
@@ -58,6 +60,7 @@ export const createWorld = (options: WorldOptions = {}): World => {
     automations: createRing<AutomationNote>(10_000),
     faults: createFaults(),
     holds: createHolds(),
+    deliveries: createDeliveries(),
     defaultDc,
     baseUrl: '',
     hostOf: dc => (dc === defaultDc ? world.baseUrl : `${world.baseUrl}/dc/${dc}`),
@@ -79,7 +82,8 @@ export const addOrg = (world: World, spec: OrgSpec): Org => {
     credits: createLedger(world.clock, spec),
     gate: createGate(spec.edition),
     clock: world.clock,
-    switches: world.switches,
+    // What an org has no value of its own for is the world's.
+    switches: Object.create(world.switches) as Switches,
     counters: {meta: 2000, user: 201_000, record: 900_000},
     names: new Map(),
   }

@@ -3,6 +3,7 @@ import {noteAutomations} from './automations.ts'
 import {type Call, headerInstant, isId, jsonOf, listParam, moduleOf} from './call.ts'
 import type {Write} from './drafts.ts'
 import {isSubform, type Module} from './modules.ts'
+import {toldTime} from './org.ts'
 import {lazyIndex, type Values} from './store.ts'
 import {countElements} from './subforms.ts'
 import {createRecord, deleteRecord, type Entry, isSuccess, updateRecord, upsertRecord} from './writes.ts'
@@ -86,7 +87,7 @@ const writable = (call: Call): Module => {
 const writeOf = (call: Call): Write => ({
   org: call.org,
   user: call.user,
-  at: Math.floor((call.org.clock.now() + call.skewMs) / 1000) * 1000,
+  at: Math.floor((toldTime(call.org) + call.skewMs) / 1000) * 1000,
   zone: call.user.timeZone,
 })
 

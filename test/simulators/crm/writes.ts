@@ -2,6 +2,7 @@ import {type Refusal, refusal} from './answers.ts'
 import {combine, type Draft, draftRecord, type Write} from './drafts.ts'
 import {invalidId} from './field-checks.ts'
 import {takeNumber} from './fields.ts'
+import {noteWrite} from './index-lag.ts'
 import type {Module} from './modules.ts'
 import {named, recordId} from './org.ts'
 import {insert, type Rec, remove, replaceValues, type Values} from './store.ts'
@@ -102,14 +103,12 @@ const commitNew = (write: Write, module: Module, draft: Draft): Rec => {
   return rec
 }
 
-/** Search goes on seeing what was there before, until its index has caught up. */
-const delay = (write: Write, module: Module, rec: Rec, before: Values | null) => {
-  const {searchLagSeconds} = write.org.switches
-  if (searchLagSeconds <= 0) return
-  const known = module.store.unindexed.get(rec)
-  const now = write.org.clock.now()
-  const seen = known && known.until > now ? known.before : before
-  module.store.unindexed.set(rec, {until: now + searchLagSeconds * 1000, before: seen})
+/** Search and COQL go on seeing what was there before, each until its index has caught up. */
+const delay = ({org}: Write, {store}: Module, rec: Rec, before: Values | null) => {
+  const {searchLagSeconds, coqlLagSeconds} = org.switches
+  const now = org.clock.now()
+  noteWrite(store.searchLag, rec, {before, now, seconds: searchLagSeconds})
+  noteWrite(store.coqlLag, rec, {before, now, seconds: coqlLagSeconds})
 }
 
 const findBy = (module: Module, name: string, value: unknown): Rec | undefined => {

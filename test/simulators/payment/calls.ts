@@ -4,8 +4,9 @@ import {apiVersion} from './events.ts'
 import {expand} from './expand.ts'
 import {type Spoiled, saveFault, spoilAfter, spoilBefore} from './fault-course.ts'
 import {readForm} from './form.ts'
+import {matches} from './glob.ts'
 import {readParams} from './params.ts'
-import {invalid, Refusal, unauthorised} from './refusals.ts'
+import {forbidden, invalid, Refusal, unauthorised} from './refusals.ts'
 import type {Request} from './request.ts'
 import {findRoute, type Route} from './routes.ts'
 import {requestSchema} from './schemas/files.ts'
@@ -55,6 +56,7 @@ const readCall = (world: World, request: Request): {route: Route; ids: string[];
   if (secret !== world.secretKey) throw unauthorised('Invalid API Key provided: sk_test_****')
   const version = headerOf(request, 'stripe-version')
   if (version !== undefined && version !== apiVersion) throw invalid(`Invalid Stripe API version: ${version}`)
+  if (world.settings.forbidden.some(glob => matches(glob, `${request.method} ${request.path}`))) throw forbidden()
   const found = findRoute(request.method, request.path)
   if (!found) throw urlUnknown(request)
   const raw = readForm(request.method === 'GET' || request.method === 'DELETE' ? request.query || request.body : request.body)

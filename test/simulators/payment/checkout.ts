@@ -64,6 +64,7 @@ const chosen = ({
   cancel_url,
   payment_method_collection,
   tax_id_collection,
+  allow_promotion_codes,
   locale,
 }: Record<string, any>) => ({
   client_reference_id: client_reference_id ?? null,
@@ -71,6 +72,7 @@ const chosen = ({
   cancel_url: cancel_url ?? null,
   payment_method_collection: payment_method_collection ?? 'always',
   ...(tax_id_collection ? {tax_id_collection: {enabled: tax_id_collection.enabled, required: 'never'}} : {}),
+  allow_promotion_codes: allow_promotion_codes ?? null,
   locale: locale ?? null,
 })
 

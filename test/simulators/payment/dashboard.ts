@@ -6,7 +6,7 @@ import {invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
 import {applyUpdate} from './subscription-update.ts'
-import {changeSubscription} from './subscriptions.ts'
+import {changeSubscription, earliestEnd} from './subscriptions.ts'
 import {attempt, type World} from './world.ts'
 
 /** The account's own staff, who change things beside our API. */
@@ -42,9 +42,13 @@ const changePrice = (world: World, subscription: Thing, price: string): Thing =>
 }
 
 const cancelAtPeriodEnd = (world: World, subscription: Thing): Thing => {
-  const end = Math.max(...subscription.items.data.map((item: Thing) => item.current_period_end))
   const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
-  const patch = {cancel_at: end, cancel_at_period_end: true, canceled_at: world.clock.now(), cancellation_details: details}
+  const patch = {
+    cancel_at: earliestEnd(subscription),
+    cancel_at_period_end: true,
+    canceled_at: world.clock.now(),
+    cancellation_details: details,
+  }
   return changeSubscription(world, subscription, patch)
 }
 

@@ -3,7 +3,7 @@ import {complete} from './complete.ts'
 import {apiVersion} from './events.ts'
 import {matches} from './glob.ts'
 import {secretOf} from './ids.ts'
-import {mergeMetadata} from './metadata.ts'
+import {mergeMetadata, orNull} from './metadata.ts'
 import {page} from './paging.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
@@ -35,6 +35,20 @@ const addEndpoint = (world: World, {url, events, version, description, metadata}
   world.store.put({id, object: '~secret', secret})
   world.store.put(endpoint)
   return {...endpoint, secret}
+}
+
+/** The API version of an endpoint cannot be changed; its secret is answered at its creation only. */
+export const updateEndpoint = ({world, params, ids}: Call): Thing => {
+  const before = need(world, 'webhook_endpoint', ids[0]!)
+  const {enabled_events: events = before.enabled_events, url = before.url, disabled, description, metadata} = params
+  return world.store.put({
+    ...before,
+    enabled_events: events,
+    url,
+    status: disabled === undefined ? before.status : disabled ? 'disabled' : 'enabled',
+    description: orNull(description, before.description),
+    metadata: mergeMetadata(before.metadata, metadata),
+  })
 }
 
 export const isLoopback = (host: string): boolean => /^(127\.\d+\.\d+\.\d+|\[?::1\]?|localhost)$/.test(host)

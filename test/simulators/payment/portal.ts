@@ -9,7 +9,7 @@ import {need} from './products.ts'
 import {invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
 import {cancelNow} from './subscription-end.ts'
-import {changeSubscription} from './subscriptions.ts'
+import {changeSubscription, earliestEnd} from './subscriptions.ts'
 import {attempt, type World} from './world.ts'
 
 export const createConfiguration = ({world, params}: Call): Thing => {
@@ -131,13 +131,12 @@ const changeCard = (world: World, customer: string, token: string): Thing => {
   return card
 }
 
-/** In flexible mode the portal sets a date and not the flag. */
+/** In flexible mode the portal sets a date and not the flag. For mixed intervals the date is assumed to be the one the flag resolves to. */
 const cancel = (world: World, subscription: Thing): Thing => {
-  const end = Math.max(...subscription.items.data.map((item: Thing) => item.current_period_end))
   const isFlag = subscription.billing_mode.type === 'classic'
   const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}
   return changeSubscription(world, subscription, {
-    cancel_at: end,
+    cancel_at: earliestEnd(subscription),
     cancel_at_period_end: isFlag,
     canceled_at: world.clock.now(),
     cancellation_details: details,

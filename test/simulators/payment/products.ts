@@ -48,6 +48,7 @@ export const listProducts = (call: Call): any => {
 
 export const createPrice = ({world, params}: Call): Thing => {
   const {product, currency, unit_amount: amount, unit_amount_decimal: decimal, recurring, metadata, nickname, lookup_key: key} = params
+  const {tax_behavior: tax = 'unspecified', transfer_lookup_key: isTransferred = false} = params
   if (product === undefined) throw invalid('Missing required param: product.', {code: 'parameter_missing', param: 'product'})
   need(world, 'product', product, 'product')
   if (amount === undefined && decimal === undefined) throw invalid('Missing required param: unit_amount.', {param: 'unit_amount'})
@@ -57,6 +58,7 @@ export const createPrice = ({world, params}: Call): Thing => {
   if (recurring?.usage_type === 'metered' && meter === undefined) {
     throw invalid('Metered prices must be backed by meters.', {param: 'recurring[meter]'})
   }
+  if (key !== undefined) takeLookupKey(world, key, isTransferred)
   const price = complete('price', {
     id: world.newId('price'),
     active: params.active ?? true,
@@ -68,12 +70,20 @@ export const createPrice = ({world, params}: Call): Thing => {
     nickname: orNull(nickname),
     product,
     recurring: recurring ? recurringOf(recurring) : null,
-    tax_behavior: 'unspecified',
+    tax_behavior: tax,
     type: recurring ? 'recurring' : 'one_time',
     unit_amount: amount ?? (Number.isInteger(Number(decimal)) ? Number(decimal) : null),
     unit_amount_decimal: decimal ?? String(amount),
   })
   return add(world, price, 'price.created')
+}
+
+/** A lookup key belongs to one price; `transfer_lookup_key` takes it from the one that has it. */
+const takeLookupKey = (world: World, key: string, isTransferred: boolean) => {
+  const holder = world.store.all('price').find(price => price.lookup_key === key)
+  if (!holder) return
+  if (!isTransferred) throw invalid(`A price (\`${holder.id}\`) already uses that lookup key.`, {param: 'lookup_key'})
+  change(world, holder, {lookup_key: null}, 'price.updated')
 }
 
 const recurringOf = ({interval, interval_count = 1, meter = null, usage_type = 'licensed'}: Record<string, any>) => ({

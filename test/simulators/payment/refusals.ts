@@ -29,6 +29,13 @@ const nameOf = (object: string) =>
 
 export const unauthorised = (message: string) => new Refusal(401, {type: 'invalid_request_error', message})
 
+/** The wording of https://github.com/stripe/stripe-node/issues/2246. */
+export const forbidden = () =>
+  new Refusal(403, {
+    type: 'invalid_request_error',
+    message: "The provided key 'rk_test_****' does not have the required permissions for this endpoint on account 'acct_stand_in'.",
+  })
+
 /** What a bank says no with. */
 export const declined = (decline: Decline, more: {payment_intent?: Thing; payment_method?: Thing; charge?: string} = {}, keep = false) =>
   new Refusal(402, {type: 'card_error', ...declines[decline], ...more}, {keep})

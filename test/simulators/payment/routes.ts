@@ -104,6 +104,8 @@ const routes: Route[] = [
   at('GET', 'events/{id}', 'Retrieve', readOf('event')),
   at('POST', 'webhook_endpoints', 'WebhookEndpointCreate', endpoints.createEndpoint),
   at('GET', 'webhook_endpoints', 'WebhookEndpointList', endpoints.listEndpoints),
+  at('GET', 'webhook_endpoints/{id}', 'Retrieve', readOf('webhook_endpoint')),
+  at('POST', 'webhook_endpoints/{id}', 'WebhookEndpointUpdate', endpoints.updateEndpoint),
   at('DELETE', 'webhook_endpoints/{id}', 'Retrieve', endpoints.deleteEndpoint),
 ]
 

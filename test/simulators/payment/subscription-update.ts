@@ -5,7 +5,7 @@ import {addPending} from './pending-lines.ts'
 import {need} from './products.ts'
 import {invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
-import {changeSubscription, needCard, withItems} from './subscriptions.ts'
+import {changeSubscription, earliestEnd, latestEnd, needCard, withItems} from './subscriptions.ts'
 import {askForMoney} from './update-payment.ts'
 import type {World} from './world.ts'
 
@@ -120,9 +120,7 @@ const cancelPatch = (world: World, subscription: Thing, params: Record<string, a
   }
   if (at === '' || flag === false) return {cancel_at: null, cancel_at_period_end: false, canceled_at: null, ...reasonOf(subscription, null)}
   const now = world.clock.now()
-  const ends = subscription.items.data.map((item: Thing) => item.current_period_end)
-  const last = at === 'min_period_end' ? Math.min(...ends) : Math.max(...ends)
-  const cancelAt = typeof at === 'number' ? at : last
+  const cancelAt = typeof at === 'number' ? at : at === 'max_period_end' ? latestEnd(subscription) : earliestEnd(subscription)
   if (cancelAt <= now) throw invalid('Invalid timestamp: must be in the future.', {param: 'cancel_at'})
   const reason = reasonOf(subscription, 'cancellation_requested')
   return {cancel_at: cancelAt, cancel_at_period_end: flag === true, canceled_at: now, ...reason}

@@ -137,10 +137,22 @@ export const changeSubscription = (
   patch: Record<string, unknown>,
   event = 'customer.subscription.updated',
 ): Thing => {
-  const changed = change(world, subscription, patch, event)
+  const changed = change(world, subscription, {...patch, ...flagEnd({...subscription, ...patch})}, event)
   planSubscription(world, changed)
   return changed
 }
+
+/**
+ * Where item intervals differ, the flag `cancel_at_period_end` resolves to the earliest item period end and follows the items; a date, or
+ * `max_period_end`, is resolved once (https://docs.stripe.com/changelog/basil/2025-07-30/cancel-at-enums).
+ */
+export const earliestEnd = (subscription: Thing): number => Math.min(...endsOf(subscription))
+export const latestEnd = (subscription: Thing): number => Math.max(...endsOf(subscription))
+
+const endsOf = ({items}: Thing): number[] => items.data.map((item: Thing) => item.current_period_end)
+
+const flagEnd = (subscription: Thing) =>
+  subscription.cancel_at_period_end && subscription.ended_at === null ? {cancel_at: earliestEnd(subscription)} : {}
 
 export const withItems = (subscription: Thing, items: Thing[]) => ({...subscription.items, data: items})
 

@@ -29,6 +29,8 @@ export type Settings = {
   meterDelaySeconds: number
   /** Milliseconds of wall time a slow card takes. */
   slowCardMs: number
+  /** Calls the key is not permitted, as `METHOD /v1/glob`: a restricted key of the dashboard. */
+  forbidden: string[]
 }
 
 export const defaultSettings: Settings = {
@@ -37,6 +39,7 @@ export const defaultSettings: Settings = {
   draftSeconds: 3600,
   meterDelaySeconds: 60,
   slowCardMs: 250,
+  forbidden: [],
 }
 
 /** Everything the stand-in knows. */

@@ -60,6 +60,7 @@ test('near: what tells it agrees, though something else does not', t => {
   const sent = {Name: 'a', City: 'b', Code: 'c'}
   t.true(isNear(fields, sent, {Name: 'a', City: 'other', Code: 'c'}, ['Name', 'Code']))
   t.false(isNear(fields, sent, {Name: 'a', City: 'b', Code: 'other'}, ['Name', 'Code']))
+  t.false(isNear(fields, sent, {Name: 'a', City: 'other', Code: 'other'}, ['Name']), 'another record of the same name')
   t.true(isNear(fields, sent, {Name: 'other', City: 'b', Code: 'other'}, [null, undefined]))
   t.false(isNear(fields, sent, {Name: 'other', City: 'other'}, [null]))
 })

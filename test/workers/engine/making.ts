@@ -11,7 +11,7 @@ export const field = (apiName: string, more: Partial<FieldShape & {unique: boole
 /** A row that has been read and composed, and of which nothing is known yet. */
 export const row = (number: number, more: Partial<Row> = {}): Row => ({
   ...{number, key: `f.${number}`, payload: {Name: `Row ${number}`}, matchKey: null, holds: [], matches: [], witness: false, attempt: 0},
-  ...{silences: 0, decided: null, counted: null, open: false},
+  ...{silences: 0, unansweredCreates: 0, decided: null, counted: null, open: false},
   ...more,
 })
 

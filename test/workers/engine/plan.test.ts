@@ -1,8 +1,13 @@
 import test from 'ava'
 import fc from 'fast-check'
 import type {Decision} from '../../../sql/decisions.ts'
-import {plan} from '../../../workers/engine/plan.ts'
-import {row} from './making.ts'
+import {plan as planRow} from '../../../workers/engine/plan.ts'
+import type {Row} from '../../../workers/engine/row.ts'
+import {field, row} from './making.ts'
+
+/** `ours`: records that rows of the chain wrote under the row's key. */
+const plan = (one: Row, track: Parameters<typeof planRow>[1], ours: string[], decision?: Decision) =>
+  planRow(one, track, {records: ours, unanswered: []}, decision)
 
 const flow = (onOne: 'update' | 'skip' | 'create', onMany: 'ask' | 'first' | 'skip' = 'ask') => ({onOne, onMany})
 
@@ -35,6 +40,17 @@ test('several matches are left alone unless the first is asked for', t => {
 
 test('the first of several is the oldest: ids are numbers, and grow', t => {
   t.like(plan(row(1, {matches: ['100', '99']}), flow('update', 'first'), []), {target: '99'})
+})
+
+test("a row is not created while another row's create under its key is unanswered, unless the CRM would refuse a second record", t => {
+  const ours = {records: [], unanswered: [{key: 'f.1', number: 1}]}
+  const byEmail = {...flow('update'), matchFields: [field('Email')]}
+  t.like(planRow(row(2), byEmail, ours), {do: 'wait', code: 'KEY_UNANSWERED'})
+  t.regex((planRow(row(2), byEmail, ours) as {message: string}).message, /^Row 1 /)
+  t.deepEqual(planRow(row(1), byEmail, ours), {do: 'create'}, 'its own question does not hold it back')
+  t.deepEqual(planRow(row(2, {matches: ['7']}), byEmail, ours), {do: 'update', target: '7'})
+  t.deepEqual(planRow(row(2), {...byEmail, matchFields: [field('Email', {unique: true})]}, ours), {do: 'create'})
+  t.deepEqual(planRow(row(2), {...byEmail, onOne: 'create'}, ours), {do: 'create'})
 })
 
 test('a step already sent is kept, whatever matches now: matched again, a lost create would find its own record', t => {

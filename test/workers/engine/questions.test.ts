@@ -59,6 +59,6 @@ test('what its run is done with is not asked about again, nor a create of which 
   t.deepEqual([...(await openQuestions({...ctx, run: {...ctx.run, no: 0}}, {no: 1}).upTo(10)).keys()], [1, 2, 3, 5, 6], 'another run')
   t.deepEqual(
     [...(await openQuestions(ctx, {no: 2}).upTo(10)).values()],
-    [{run: ctx.run.no, number: 4, kind: KINDS.update, target: 'r4', witness: true, digest: null, attempt: 2, ended: false}],
+    [{run: ctx.run.no, number: 4, kind: KINDS.update, target: 'r4', witness: true, digest: null, attempt: 2, ended: false, creates: 0}],
   )
 })

@@ -46,6 +46,47 @@ test('what cannot be sent fails whole and says which field', t => {
   t.like(compose(laid, read([' ', '', ''])), {code: 'ROW_EMPTY', target: null})
 })
 
+test('a row with several wrong cells names them all, up to ten', t => {
+  const sizes = (count: number) => track(Array.from({length: count}, (_, at) => field(`Size_${at + 1}`, {type: 'integer'})))
+  const failure = (count: number, flow = sizes(count)) => {
+    const made = compose(flow, read(new Array(count).fill('many')))
+    if (isRow(made)) throw new Error('The row does not fail')
+    return made
+  }
+  t.like(failure(1), {message: 'Size_1 takes a whole number', target: 'Size_1'})
+  t.like(failure(2), {
+    ...{code: 'INVALID_VALUE', target: 'Size_1'},
+    message: 'Size_1 takes a whole number; Size_2 takes a whole number',
+  })
+  t.is(failure(10).message.match(/takes/g)?.length, 10)
+  t.regex(failure(12).message, /; Size_10 takes a whole number; and 2 more$/)
+  const long = track(Array.from({length: 1_500}, (_, at) => field(`Size_${'x'.repeat(300)}_${at}`, {type: 'integer'})))
+  t.regex(failure(1_500, long).message, /^Size.*; and 1,49\d more$/)
+  t.true(failure(1_500, long).message.length <= 1_000)
+})
+
+test('wrong cells that expressions made are named with those of the file', t => {
+  const made = {...size, apiName: 'Made'}
+  const flow = track([size, made])
+  flow.fillers[1] = {...flow.fillers[1]!, expression: 'Made'}
+  const error = {code: 'EXPRESSION_FAILED', message: 'x is not defined', line: 1, column: 3}
+  t.like(compose(flow, read(['many', '1']), {Made: {error}} as never), {
+    ...{code: 'INVALID_VALUE', target: 'Size'},
+    message: 'Size takes a whole number; Made: x is not defined (line 1, column 3)',
+  })
+})
+
+test('a cell that cannot be imported fails the fields and expressions that read it, unless cleaning changed it', t => {
+  const faulty = {...read(['########', 'X-1', '12']), faults: {0: 'No date'}}
+  t.like(compose(laid, faulty), {code: 'INVALID_VALUE', message: 'Name: No date', target: 'Name'})
+  t.true(isRow(compose(laid, {...faulty, read: ['########', 'X-1', '12'], cells: ['', 'X-1', '12']})))
+  t.true(isRow(compose(track([name, code, size], {fillers: laid.fillers.slice(1)}), faulty)))
+  const program = {expressions: {}, columns: [{name: 'Start', at: 0}], libraries: [], context: {}, clock: 0, seed: ''}
+  t.like(compose(track([name, code, size], {fillers: laid.fillers.slice(1), program}), faulty), {
+    ...{code: 'INVALID_VALUE', message: 'Start: No date', target: null},
+  })
+})
+
 test('a static value fills every row, and a skipped field none', t => {
   const source = {no: 1, id: 's', label: 's', fileKey: 'k', sha256: '', reader: {}, columns: ['n', 'c'], rows: 1}
   const module = {no: 1, apiName: 'Things', label: 'Things', fields: [name, code, size]}

@@ -32,7 +32,7 @@ const own = async (t: ExecutionContext) => {
   const {db} = here
   const lease = holdLease({db, hot, run, head, seconds: 60, leaveSeconds: 5, log})
   t.teardown(async () => {
-    await lease.release(true)
+    await lease.release(false)
     await hot.end()
   })
   const settler = openSettler({db, hot, run, chain: run, lease, leaseSeconds: 60, answerSeconds: 10, log})
@@ -120,18 +120,18 @@ test('one that fails is the last: no later one moves the cursor past its rows', 
   t.is((await logOf(run)).length, 1)
 })
 
-test('a record two rows claim stays with the first: the other is refused, and so counted', async t => {
+test('a record two rows claim stays with the first: the other is unanswered, and so counted', async t => {
   const {run, settle} = await own(t)
   const claim = (number: number) => ({...row(number), kept: [{module: 1, key: `f.${number}`, recordId: 'r', how: 1, matchKey: null}]})
   await settle(claim(1))
   await Promise.all([settle(claim(2)), settle(row(3)), settle(claim(4))])
   t.deepEqual(await logOf(run), [
     [1, 1, 'created', null],
-    [2, 2, 'refused', 'RECORD_HELD'],
+    [2, 2, 'unanswered', 'RECORD_HELD'],
     [3, 3, 'created', null],
-    [4, 4, 'refused', 'RECORD_HELD'],
+    [4, 4, 'unanswered', 'RECORD_HELD'],
   ])
-  t.deepEqual((await findHead(here.db, run))!.counts, [2, 0, 2])
+  t.deepEqual((await findHead(here.db, run))!.counts, [2, 0, 0, 2])
 })
 
 test('two rows of one settlement that claim one record: the first has it', async t => {
@@ -142,7 +142,7 @@ test('two rows of one settlement that claim one record: the first has it', async
     (await logOf(run)).map(([, number, outcome]) => [number, outcome]),
     [
       [1, 'created'],
-      [2, 'refused'],
+      [2, 'unanswered'],
     ],
   )
 })

@@ -1,6 +1,7 @@
 import test from 'ava'
 import type {CrmProblem, RecordAnswer} from '../../../shared/crm/crm.ts'
 import {countAt, OUTCOMES} from '../../../sql/run-log.ts'
+import {openLateUpdates} from '../../../workers/engine/late-updates.ts'
 import {KINDS, type Kind, type Row} from '../../../workers/engine/row.ts'
 import {nothingSettled} from '../../../workers/engine/settler.ts'
 import type {Take} from '../../../workers/engine/take.ts'
@@ -33,6 +34,8 @@ const refused = (more: Partial<CrmProblem> = {}, duplicateOf: string | null = nu
 const silence = refused({code: null, status: null, unanswered: true})
 const duplicate = (id: string, name = 'Code') => refused({code: 'DUPLICATE_DATA', details: {api_name: name, duplicate_record: {id}}}, id)
 
+const lateUpdates = openLateUpdates(0)
+
 /** Judges answers to one row, one after another, as the sends of one run. */
 const judge = (
   one: Row,
@@ -41,7 +44,9 @@ const judge = (
   {take, target = null, onOne = 'update'}: {take?: Take | 'later'; target?: string | null; onOne?: 'update' | 'create'} = {},
 ) => {
   const settled = nothingSettled(1)
-  const next = answers.map(answer => judgeAnswer({track: {...flow, onOne}, kind, settled}, {row: one, target}, answer, take))
+  const next = answers.map(answer =>
+    judgeAnswer({...{track: {...flow, onOne}, kind, settled, patienceMs: 0, lateUpdates}}, {row: one, target}, answer, take),
+  )
   const counts = Object.fromEntries(
     OUTCOMES.map(outcome => [outcome, settled.counts.get(countAt(1, outcome)) ?? 0]).filter(([, count]) => count),
   )
@@ -53,7 +58,7 @@ test('a record made is logged, kept with its match key and counted', t => {
   const {next, settled, counts, log} = judge(one, 'create', [{ok: true, recordId: '7'}])
   t.deepEqual(next, ['end'])
   t.deepEqual(log, [['created', 1, null, '7']])
-  t.deepEqual(settled.kept, [{module: 1, key: 'f.1', recordId: '7', how: 1, matchKey: Buffer.from('k')}])
+  t.like(settled.kept, [{module: 1, key: 'f.1', recordId: '7', how: 1, matchKey: Buffer.from('k'), mayExistTwice: false}])
   t.deepEqual(counts, {created: 1})
   t.deepEqual([settled.released, settled.opened, settled.closed], [[], [], []])
 })
@@ -127,14 +132,14 @@ test('a record taken is logged as refused, then as made earlier under the next a
 test("a record that is not the row's to take leaves it refused, and says why", t => {
   const one = row(1, {witness: true, attempt: 1, silences: 1, counted: 'unanswered', open: true})
   const {settled} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'another'}})
-  t.regex(settled.log[0]!.message!, /somebody else made it/)
+  t.regex(settled.log[0]!.message!, /another user created it/)
   t.deepEqual(settled.released, [])
 })
 
 test('a record that cannot be looked at just now is left for later: the question stays open', t => {
   const one = row(1, {witness: true, attempt: 1, silences: 1, counted: 'unanswered', open: true})
   const {next, settled, counts, log} = judge(one, 'create', [duplicate('7')], {take: 'later'})
-  t.deepEqual([next, log], [['again'], [['unanswered', 2, 'DUPLICATE_DATA', null]]])
+  t.deepEqual([next, log], [['again'], [['unanswered', 2, 'RESEND_SAFE', null]]])
   t.deepEqual([settled.opened.length, settled.closed, settled.released], [1, [], []])
   t.deepEqual(counts, {}, 'it is counted as it was')
 })
@@ -183,7 +188,7 @@ test('a create lost by an earlier run and refused in this one is not counted her
   const one = row(1, {witness: true, lost: true, open: true})
   const {settled, log} = judge(one, 'create', [duplicate('7')], {take: {taken: false, why: 'another'}})
   t.deepEqual(log, [['refused', 1, 'DUPLICATE_DATA', null]], 'it is not planned again with a record that may be its own')
-  t.regex(settled.log[0]!.message!, /somebody else made it\. A create of this row in an earlier run was never answered/)
+  t.regex(settled.log[0]!.message!, /another user created it\. An earlier create of this row was never answered/)
   t.deepEqual(settled.released, [{module: 1, key: 'f.1'}])
 })
 

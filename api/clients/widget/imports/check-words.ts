@@ -28,12 +28,14 @@ export const sayPlace = ({source, column, module, field, place}: CheckProblem, l
     .filter(Boolean)
     .join(' › ')
 
-const ofColumns = ['ambiguous', 'ambiguous_value', 'lost', 'ragged', 'merged', 'uncalculated', 'struck', 'empty']
-const ofFiles = ['file_gone', 'source_missing']
+const ofColumns = ['ambiguous', 'ambiguous_value', 'lost', 'ragged', 'merged', 'uncalculated', 'undated', 'header', 'struck', 'empty']
+const ofFiles = ['file_gone', 'source_missing', 'sheet', 'encoding', 'undecodable']
 
 const fixes: Record<string, string> = {
   ambiguous: 'Decide there how the column is read.',
   ambiguous_value: 'Decide there how the column is read.',
+  encoding: 'Choose the encoding there.',
+  undecodable: 'Accept these bytes there, choose another encoding, or send a corrected file.',
   not_in_picklist: 'Say which values the words stand for, correct them, or let them pass.',
 }
 

@@ -5,7 +5,7 @@ import {Button} from '../ui/button.ts'
 import {TextField} from '../ui/field.ts'
 import {count, percent, plural} from '../ui/format.ts'
 import {type Column, Table} from '../ui/table.ts'
-import type {Choice, Source, SourceColumn} from './import.ts'
+import type {Choice, Numbers, Source, SourceColumn} from './import.ts'
 import {kindsOf, nameOfKind} from './reading.ts'
 
 const pageColumns = 50
@@ -80,10 +80,27 @@ const Name = ({column, source, decide}: {column: SourceColumn; source: Source; d
     <span class="column-name">
       ${column.name}
       ${choice && html`<span class="decided">${sayChoice(choice)} ${may('operator') && html`<${Button} kind="quiet" onClick=${() => decide(column.name, null)} label=${`Decide again: ${column.name}`}>Decide again<//>`}</span>`}
+      ${column.numbers && html`<${FormattedNumbers} column=${column} numbers=${column.numbers} decide=${decide} />`}
       ${told.map(({message, fix}) => html`<span class="decided wrong">${message}. ${fix}.</span>`)}
     </span>
   `
 }
 
-const sayChoice = ({dateOrder, decimalMark, as}: Choice) =>
-  [dateOrder && `${orderNames[dateOrder]}`, decimalMark && `decimal ${decimalMark}`, as && `as ${as}`].filter(Boolean).join('; ')
+type NumbersProps = {column: SourceColumn; numbers: Numbers; decide: Props['decide']}
+
+/** Which value of formatted numbers is read, and a button for the other one. */
+const FormattedNumbers = ({column: {name, formatted}, numbers, decide}: NumbersProps) => {
+  const other = numbers === 'displayed' ? 'stored' : 'displayed'
+  const example = formatted && ` (${formatted[numbers]}, ${other}: ${formatted[other]})`
+  return html`
+    <span class="decided">
+      Numbers as ${numbers}${example}
+      ${may('operator') && html` <${Button} kind="quiet" onClick=${() => decide(name, {numbers: other})} label=${`Use ${other} numbers: ${name}`}>Use ${other} numbers<//>`}
+    </span>
+  `
+}
+
+const sayChoice = ({dateOrder, decimalMark, as, numbers}: Choice) =>
+  [dateOrder && `${orderNames[dateOrder]}`, decimalMark && `decimal ${decimalMark}`, as && `as ${as}`, numbers && `numbers as ${numbers}`]
+    .filter(Boolean)
+    .join('; ')

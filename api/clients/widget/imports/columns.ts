@@ -9,7 +9,9 @@ import {Problem, say} from '../ui/notice.ts'
 import {Tabs} from '../ui/tabs.ts'
 import {CleaningEditor} from './cleaning-editor.ts'
 import {ColumnTable} from './column-table.ts'
+import {EncodingQuestion, isOfText} from './encoding-question.ts'
 import {ImportFrame, NextStep} from './frame.ts'
+import {HeaderProposal} from './header-proposal.ts'
 import type {Choice, Imported, Source} from './import.ts'
 import type {Known} from './known.ts'
 import {Question} from './question.ts'
@@ -51,12 +53,14 @@ const OneFile = ({importId, source, again}: OneProps) => {
     heading.current?.focus()
     say(choice ? `${column} is decided` : `${column} is open again`)
   })
-  const wide = source.problems.filter(({column}) => column === null)
+  const wide = source.problems.filter(problem => problem.column === null && !isOfText(problem))
   return html`
+    <${EncodingQuestion} importId=${importId} source=${source} again=${again} />
     ${may('operator') && html`<${Questions} source=${source} isBusy=${decide.isBusy} decide=${decide.run} />`}
     <${Problem} error=${decide.error} />
     <h2 ref=${heading} tabindex="-1">${plural(source.columns.length, 'column')} <span class="quiet">of ${source.label}, ${plural(source.rows, 'row')}</span></h2>
-    ${wide.map(({message, fix}) => html`<p class="wrong">${message}. ${fix}.</p>`)}
+    ${wide.filter(({kind}) => kind !== 'header').map(({message, fix}) => html`<p class="wrong">${message}. ${fix}.</p>`)}
+    <${HeaderProposal} importId=${importId} source=${source} again=${again} />
     <${ColumnTable} source=${source} decide=${decide.run} />
     ${may('operator') && html`<div class="gap-above"><${CleaningEditor} importId=${importId} source=${source} again=${again} /></div>`}
     <h2>Rows</h2>

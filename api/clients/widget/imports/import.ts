@@ -21,7 +21,8 @@ export type Imported = {
 export type Slot = {slot: string; label: string; flows: string[]; sourceId: string | null; columns: string[]}
 
 export type DateOrder = 'dmy' | 'mdy' | 'ymd'
-export type Choice = {dateOrder?: DateOrder; decimalMark?: 'point' | 'comma'; as?: 'text' | 'number'}
+export type Numbers = 'displayed' | 'stored'
+export type Choice = {dateOrder?: DateOrder; decimalMark?: 'point' | 'comma'; as?: 'text' | 'number'; numbers?: Numbers}
 
 export type Source = {
   id: string
@@ -34,17 +35,26 @@ export type Source = {
   choices: Record<string, Choice>
   reader: Reader
   sniffed?: Sniffed
+  text?: SourceText
   columns: SourceColumn[]
   fileColumns?: string[]
   ragged: {count: number; firstRow: number | null}
   struck?: {count: number; firstRow: number | null}
+  header?: {title: string; columns: string[]; reader: Partial<Reader>}
   problems: SourceProblem[]
   createdAt: string
+}
+
+/** `candidates`: where the file does not show its encoding, those it may be, each with cells of the file. */
+export type SourceText = {
+  bad: {places: number; rows: number; firstRows: number[]; header: boolean} | null
+  candidates?: {encoding: string; samples: string[]}[]
 }
 
 export type CsvReader = {
   format: 'csv'
   encoding: string
+  badBytes?: 'replace'
   delimiter: string
   quote: string | null
   strictQuotes: boolean
@@ -72,8 +82,12 @@ export type SourceColumn = {
   beyond53: {count: number; firstRow: number} | null
   replaced: {count: number; firstRow: number} | null
   samples: string[]
+  /** Of a workbook: the first number that is displayed otherwise than it is stored, and which of the two is read. */
+  formatted?: {displayed: string; stored: string}
+  numbers?: Numbers
 }
-export type SourceProblem = {kind: string; column: string | null; message: string; fix: string}
+/** `reader`: the options that solve it. */
+export type SourceProblem = {kind: string; column: string | null; message: string; fix: string; reader?: Partial<Reader>}
 
 export type CleaningStep = {step: string; columns?: string[]; [key: string]: unknown}
 

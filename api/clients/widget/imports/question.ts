@@ -28,8 +28,9 @@ const day = new Intl.DateTimeFormat(navigator.language, {dateStyle: 'long', time
 const answersTo = ({fix}: SourceProblem, column: SourceColumn): Answer[] => {
   if (fix.includes('dateOrder')) return dateAnswers(column)
   if (fix.includes('decimalMark')) return markAnswers(column)
+  if (fix.includes('"numbers"')) return numbersAnswers(column)
   return [
-    {choice: {as: 'text'}, label: 'As text', example: 'Cells stay as they stand, zeros and long digits too'},
+    {choice: {as: 'text'}, label: 'As text', example: 'Cells stay as displayed, with zeros and long digits'},
     {choice: {as: 'number'}, label: 'As a number', example: 'The loss is accepted'},
   ]
 }
@@ -62,3 +63,12 @@ const markAnswers = ({samples}: SourceColumn): Answer[] => {
     {choice: {decimalMark: 'comma'}, label: 'A comma is the decimal mark', example: read(',')},
   ]
 }
+
+const numbersAnswers = ({formatted}: SourceColumn): Answer[] => [
+  {choice: {numbers: 'stored'}, label: 'Stored numbers', example: formatted ? `${formatted.stored}, as the file holds it` : null},
+  {
+    choice: {numbers: 'displayed'},
+    label: 'Displayed numbers',
+    example: formatted ? `${formatted.displayed}, as the sheet displays it` : null,
+  },
+]

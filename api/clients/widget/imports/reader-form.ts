@@ -15,7 +15,7 @@ export const ReaderForm = ({importId, source, onRead}: Props) => {
   const [reader, setReader] = useState<Reader>(source.reader)
   const change = (changes: Partial<CsvReader> & Partial<WorkbookReader>) => setReader({...reader, ...changes} as Reader)
   const save = useDoing(async () => {
-    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader})
+    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: changesOf(source.reader, reader)})
     await onRead()
     say(`${source.label} was read again`)
   })
@@ -38,6 +38,10 @@ export const ReaderForm = ({importId, source, onRead}: Props) => {
   `
 }
 
+/** Only what was changed: an encoding that is sent along would count as chosen. */
+const changesOf = (before: Reader, after: Reader): Partial<Reader> =>
+  Object.fromEntries(Object.entries(after).filter(([key, value]) => value !== before[key as keyof Reader]))
+
 type Change<R> = (changes: Partial<R>) => void
 const encodings = [
   'utf-8',
@@ -45,6 +49,8 @@ const encodings = [
   'iso-8859-15',
   'utf-16le',
   'utf-16be',
+  'utf-32le',
+  'utf-32be',
   'windows-1250',
   'windows-1251',
   'macintosh',

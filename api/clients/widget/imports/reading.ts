@@ -1,3 +1,4 @@
+import {ApiError} from '../../http.ts'
 import type {Reader, Sniffed, SourceColumn} from './import.ts'
 
 const delimiters: Record<string, string> = {',': 'comma', ';': 'semicolon', '\t': 'tab', '|': 'vertical bar', ' ': 'space'}
@@ -13,12 +14,41 @@ export const sayReader = (reader: Reader): string => {
 
 const encodingReasons: Record<string, string> = {
   stated: 'as you said',
+  'content type': 'the file was sent with it',
+  template: 'the template says so',
   'byte order mark': 'the file begins with a mark that says so',
   'utf-8': 'its bytes are valid UTF-8',
-  ascii: 'it has plain letters only so far',
+  ascii: 'it has plain letters only',
   'zero bytes': 'two bytes stand for each character',
-  fallback: 'it is neither UTF-8 nor UTF-16',
+  fallback: 'a proposal, because the file does not show its encoding',
 }
+const encodingNames: Record<string, string> = {
+  'utf-8': 'Unicode (UTF-8)',
+  'windows-1252': 'Western European (Windows-1252)',
+  'iso-8859-15': 'Western European (ISO-8859-15)',
+  macintosh: 'Western European (Macintosh)',
+  'windows-1250': 'Central European (Windows-1250)',
+  'iso-8859-2': 'Central European (ISO-8859-2)',
+  'windows-1251': 'Cyrillic (Windows-1251)',
+  'iso-8859-5': 'Cyrillic (ISO-8859-5)',
+  'koi8-r': 'Cyrillic (KOI8-R)',
+  ibm866: 'Cyrillic (DOS 866)',
+  'windows-1253': 'Greek (Windows-1253)',
+  'iso-8859-7': 'Greek (ISO-8859-7)',
+  'windows-1254': 'Turkish (Windows-1254)',
+  'windows-1255': 'Hebrew (Windows-1255)',
+  'windows-1256': 'Arabic (Windows-1256)',
+  'windows-1257': 'Baltic (Windows-1257)',
+  'windows-1258': 'Vietnamese (Windows-1258)',
+  'windows-874': 'Thai (Windows-874)',
+  shift_jis: 'Japanese (Shift JIS)',
+  'euc-jp': 'Japanese (EUC-JP)',
+  gb18030: 'Chinese, simplified (GBK, GB18030)',
+  big5: 'Chinese, traditional (Big5)',
+  'euc-kr': 'Korean (EUC-KR)',
+}
+export const nameOfEncoding = (encoding: string): string => encodingNames[encoding] ?? encoding
+
 const delimiterReasons: Record<string, string> = {
   stated: 'as you said',
   'sep line': 'a line of the file says so',
@@ -29,6 +59,7 @@ const sheetReasons: Record<string, string> = {
   stated: 'as you said',
   only: 'the workbook has no other',
   'first visible': 'it is the first one that is not hidden',
+  'first with rows': 'it is the first visible one that has rows',
 }
 
 /** Why a file is read as it is, one reason for each thing that was found out. */
@@ -43,6 +74,10 @@ export const sayReasons = (sniffed: Sniffed | undefined): string[] => {
 
 export const sheetsOf = (sniffed: Sniffed | undefined): {name: string; state: string}[] =>
   sniffed && 'sheets' in sniffed ? sniffed.sheets : []
+
+/** The sheets that a refusal names. */
+export const sheetsIn = (error: unknown): {name: string; state: string}[] =>
+  error instanceof ApiError && Array.isArray(error.body?.sheets) ? error.body.sheets : []
 
 const kindNames: Record<string, [one: string, many: string]> = {
   integer: ['whole number', 'whole numbers'],

@@ -11,6 +11,8 @@ export type Sending = {
   importId: string
   file: File
   slot: string | undefined
+  /** Of a workbook, the sheet that is read; the first one with rows where none is chosen. */
+  sheet?: string | undefined
   upload: Upload | undefined
   sent: number
   state: 'waiting' | 'sending' | 'reading' | 'paused' | 'failed'
@@ -50,14 +52,14 @@ const beginNext = () => {
   for (const waiting of sendings.value.filter(({state}) => state === 'waiting').slice(0, Math.max(0, free))) send(waiting)
 }
 
-const send = async ({key, importId, file, slot, upload}: Sending) => {
+const send = async ({key, importId, file, slot, sheet, upload}: Sending) => {
   const stop = new AbortController()
   stops.set(key, stop)
   change(key, {state: 'sending', error: null})
   try {
     const answered = await sendFile(
       {client, send: sendByXhr},
-      {path: inOrg(`/imports/${importId}`), file, slot, upload},
+      {path: inOrg(`/imports/${importId}`), file, slot, sheet, upload},
       {
         signal: stop.signal,
         onUpload: begun => change(key, {upload: begun}),
@@ -88,6 +90,12 @@ export const resumeSending = async (one: Sending): Promise<void> => {
     change(one.key, {upload, sent: upload.offset})
   }
   change(one.key, {state: 'waiting', error: null})
+  beginNext()
+}
+
+/** Has another sheet of a refused workbook read. A file that went in one request is sent again; one sent in parts is still there. */
+export const sendSheet = ({key}: Sending, sheet: string): void => {
+  change(key, {sheet, state: 'waiting', error: null})
   beginNext()
 }
 

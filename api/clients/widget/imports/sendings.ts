@@ -7,8 +7,9 @@ import {at, bytes, percent} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Progress} from '../ui/progress.ts'
 import {ChooseFile} from './drop-zone.ts'
+import {sheetsIn} from './reading.ts'
 import {isSameFile, smallBytes} from './send.ts'
-import {addFile, cancelSending, pauseSending, resumeSending, type Sending, sendings} from './send-queue.ts'
+import {addFile, cancelSending, pauseSending, resumeSending, type Sending, sendings, sendSheet} from './send-queue.ts'
 
 type Props = {importId: string; onTaken: (answer: {source: {name: string}}) => void}
 
@@ -36,7 +37,20 @@ const OneSending = ({one}: {one: Sending}) => {
       </div>
       <${Progress} label=${`${file.name}, sent`} done=${sent} total=${state === 'reading' ? null : file.size} text=${sayState(one)} />
       <${Problem} error=${error ?? resume.error ?? cancel.error} title=${`${file.name} could not be taken in`} />
+      <${OtherSheets} one=${one} />
     </section>
+  `
+}
+
+/** Of a workbook that was refused for its sheet. */
+const OtherSheets = ({one}: {one: Sending}) => {
+  const sheets = sheetsIn(one.error)
+  if (sheets.length === 0) return null
+  return html`
+    <div class="row other-sheets">
+      <span class="quiet">Read another sheet of the workbook:</span>
+      ${sheets.map(({name, state}) => html`<${Button} onClick=${() => sendSheet(one, name)}>Read ${name}${state === 'visible' ? '' : ` (${state})`}<//>`)}
+    </div>
   `
 }
 

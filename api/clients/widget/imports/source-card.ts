@@ -8,6 +8,8 @@ import {Confirm} from '../ui/dialog.ts'
 import {bytes, plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
 import {Pill} from '../ui/pill.ts'
+import {EncodingQuestion} from './encoding-question.ts'
+import {HeaderProposal} from './header-proposal.ts'
 import type {Imported, Source} from './import.ts'
 import {ReaderForm} from './reader-form.ts'
 import {sayReader, sayReasons, sheetsOf} from './reading.ts'
@@ -28,6 +30,9 @@ export const SourceCard = ({found, source, again}: Props) => {
       </div>
       <p>${plural(source.rows, 'row')}, ${plural(source.columns.length, 'column')}, ${bytes(source.bytes)}. <span class="quiet">${sayReader(source.reader)}.</span></p>
       ${source.ragged.count > 0 && html`<p><${Pill} tone="bad">${plural(source.ragged.count, 'ragged row')}<//> <span class="quiet">with more or fewer cells than the header, the first is row ${source.ragged.firstRow}. Another delimiter may mend that.</span></p>`}
+      <${EncodingQuestion} importId=${found.id} source=${source} again=${again} />
+      <${HeaderProposal} importId=${found.id} source=${source} again=${again} />
+      ${source.problems.filter(({kind}) => kind === 'sheet').map(({message}) => html`<p class="wrong">${message}. You can add the other sheets below.</p>`)}
       <details>
         <summary>How it is read</summary>
         <div class="opened">

@@ -40,7 +40,9 @@ const withProblems = (problems: number, what: string): Judged => ({
 const judgeFiles = ({import: {sources, slots}}: Standing): Judged => {
   if (sources.length === 0) return todo
   const open = slots.filter(({sourceId}) => sourceId === null).length
-  return open > 0 ? withProblems(open, 'missing file') : done
+  if (open > 0) return withProblems(open, 'missing file')
+  const questions = sources.flatMap(({problems}) => problems.filter(({kind}) => kind === 'encoding' || kind === 'undecodable')).length
+  return questions > 0 ? withProblems(questions, 'question') : done
 }
 
 const judgeColumns = ({import: {sources}}: Standing): Judged => {

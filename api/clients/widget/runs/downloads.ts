@@ -1,5 +1,6 @@
 import {useRef, useState} from 'preact/hooks'
-import {ApiError} from '../../http.ts'
+import {ApiError, type Query} from '../../http.ts'
+import {openResults} from '../../whole-results.ts'
 import {html, type Markup} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -20,12 +21,8 @@ export const Download = ({importId, run, kind, source, children}: DownloadProps)
     try {
       const size = await saveStream(
         `${kind}-${run}.csv`,
-        async () =>
-          client.open('GET', inOrg(`/imports/${importId}/${kind}.csv`), {
-            query: {run, source},
-            signal,
-            timeoutMs: Number.POSITIVE_INFINITY,
-          }),
+        () =>
+          openFile(inOrg(`/imports/${importId}/${kind}.csv`), kind, {query: {run, source}, signal, timeoutMs: Number.POSITIVE_INFINITY}),
         (sent, total) => setGot(total === null ? bytes(sent) : `${bytes(sent)} of ${bytes(total)}`),
       )
       if (size !== null) say(`${kind}.csv saved: ${bytes(size)}`)
@@ -43,6 +40,10 @@ export const Download = ({importId, run, kind, source, children}: DownloadProps)
     ${doing.error && html`<div class="download-problem"><${DownloadProblem} error=${doing.error} again=${() => doing.run()} /></div>`}
   `
 }
+
+/** Excel takes a file for UTF-8 only by its byte order mark. failed.csv always has one. */
+const openFile = (path: string, kind: DownloadProps['kind'], sent: {query: Query; signal: AbortSignal; timeoutMs: number}) =>
+  kind === 'results' ? openResults(client, path, {...sent, query: {...sent.query, bom: 1}}) : client.open('GET', path, sent)
 
 /** What is too large for one file, and what is being moved, have a way on of their own. */
 const DownloadProblem = ({error, again}: {error: unknown; again: () => void}) => {

@@ -12,6 +12,12 @@ const pauses: Record<string, Words> = {
   },
   RATE_LIMITED: {title: 'The CRM asks to slow down', todo: 'Nothing to do: the run goes on by itself in a moment.'},
   CRM_UNAVAILABLE: {title: 'The CRM does not answer', todo: 'Nothing to do: the run goes on by itself.'},
+  CONNECTION_UNAVAILABLE: {
+    title: 'The CRM refuses the connection',
+    todo: 'The run tries again by itself. If this lasts, connect the CRM again under Connections.',
+    go: {label: 'Connections', parts: ['connections']},
+  },
+  CONNECTION_THROTTLED: {title: 'The CRM limits how often access is renewed', todo: 'Nothing to do: the run continues by itself.'},
   WRITES_PAUSED: {
     title: 'Writes on this connection are paused',
     todo: 'An administrator lifts the pause under Connections; the run then goes on by itself.',
@@ -35,7 +41,7 @@ const stops: Record<string, Words> = {
     todo: 'Connect the CRM again, then retry the run.',
     go: {label: 'Connections', parts: ['connections']},
   },
-  CRM_REFUSED: {title: 'The CRM refuses this run', todo: 'Mend at the CRM what it says, then retry the run.'},
+  CRM_REFUSED: {title: 'The CRM refuses this run', todo: 'Correct in the CRM what the message names, then retry the run.'},
   LAPSED: {title: 'The run was paused for too long', todo: 'See that the CRM can be reached, then retry the run.'},
   FILE_GONE: {
     title: 'The file is no longer here',
@@ -100,7 +106,7 @@ const advice: Record<string, string> = {
   PAYLOAD_CHANGED: 'Set the mapping back to what it was when the row was sent, then retry.',
   MAYBE_MADE: 'Look at the CRM whether the record is there before you write it again.',
   SENT_BEFORE: 'Look at the CRM whether the record is there before you write it again.',
-  RECORD_HELD: 'Another row of the file has made this record: keep one of the two rows.',
+  RECORD_HELD: "The CRM named another row's record for this row. Look for this row's record in the CRM, then retry the run.",
   ROW_RAGGED: 'The row has more or fewer cells than the header: mend it in the file.',
   ROW_EMPTY: 'Nothing to do: there is nothing in the row.',
   ROWS_APART: 'Put the rows of one record next to each other in the file.',

@@ -11,6 +11,7 @@ const tabs: {key: string; label: string; role?: Role}[] = [
   {key: 'notices', label: 'Notices', role: 'admin'},
   {key: 'members', label: 'Members'},
   {key: 'tokens', label: 'API tokens', role: 'admin'},
+  {key: 'sessions', label: 'Your sessions'},
   {key: 'plan', label: 'Plan & usage'},
   {key: 'changes', label: 'Changes'},
 ]

@@ -64,7 +64,7 @@ const SettingsForm = ({read: {settings, registryVersion}, again}: {read: Read; a
         <${TextArea} label="Context of expressions" hint="JSON that every expression sees as “context”, such as a rate or a list of codes" rows="4" value=${context} onInput=${setContext} />
         <${Check}
           label="Roles follow the CRM"
-          hint="A member’s role is read from their profile in the CRM whenever their session is renewed"
+          hint="Each sign-in and renewal reads a member’s profile in the CRM. Roles set by hand or by an invitation stay; people deactivated in the CRM lose access"
           checked=${draft.followsCrmRoles}
           onChange=${(followsCrmRoles: boolean) => set({followsCrmRoles})}
         />

@@ -6,13 +6,21 @@ import {Button} from '../ui/button.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
-import {Problem, say} from '../ui/notice.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
 import {SettingsFrame} from './frame.ts'
 
-type Member = {id: string; personId: string; name: string; email: string; role: Role; createdAt: string}
+type Member = {
+  id: string
+  personId: string
+  name: string
+  email: string
+  role: Role
+  roleSource: 'manual' | 'crm'
+  createdAt: string
+}
 type Invitation = {id: string; email: string; role: Role; state: 'pending' | 'expired' | 'withdrawn' | 'used'; expiresAt: string}
 
 const duties: Record<Role, string> = {
@@ -22,13 +30,17 @@ const duties: Record<Role, string> = {
   owner: 'Owner: everything',
 }
 
+const followRule = 'Roles follow the CRM at each sign-in. A role set here, or by an invitation, is marked “manual” and stays.'
+
 /** Nobody grants a role above their own. */
 const rolesToGive = () => (Object.keys(duties) as Role[]).filter(isAtLeast).map(value => ({value, label: duties[value]}))
 
 export const Members = () => {
   const members = useLoad<Member[]>(async signal => (await client.get(inOrg('/members'), {}, signal)).members, [])
+  const org = useLoad<{followsCrmRoles: boolean}>(async signal => (await client.get(inOrg(), {}, signal)).org, [])
   return html`
     <${SettingsFrame} title="Members" lead="Who belongs to this organisation, and what each may do.">
+      <${Shown} of=${org}>${({followsCrmRoles}: {followsCrmRoles: boolean}) => followsCrmRoles && html`<${Notice}>${followRule}<//>`}<//>
       <${Shown} of=${members}>${(list: Member[]) => html`<${MemberTable} members=${list} again=${members.again} />`}<//>
       ${isAtLeast('admin') && html`<${Invitations} />`}
     <//>
@@ -37,25 +49,27 @@ export const Members = () => {
 
 const MemberTable = ({members, again}: {members: Member[]; again: () => void}) => {
   const [leaving, setLeaving] = useState<Member | null>(null)
-  const change = useDoing(async ({id, name}: Member, role: string) => {
-    await client.patch(inOrg(`/members/${id}`), {role})
-    say(`${name} is ${role} now`)
+  const [demoted, setDemoted] = useState<Demoted | null>(null)
+  const endOffer = () => {
+    setDemoted(null)
     again()
+  }
+  const change = useDoing(async (member: Member, role: Role) => {
+    const {activeTokens} = await client.patch(inOrg(`/members/${member.id}`), {role})
+    say(`${member.name} is now ${role}`)
+    if (activeTokens > 0 && isLower(role, member.role)) setDemoted({...member, role, activeTokens})
+    else again()
   })
   const mayChange = (member: Member) => may('admin') && isAtLeast(member.role) && member.personId !== me.value?.user.id
   const columns = [
-    {
-      head: 'Name',
-      isName: true,
-      cell: ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">(you)</span>`}`,
-    },
+    {head: 'Name', isName: true, cell: nameOf},
     {head: 'E-mail', cell: ({email}: Member) => email},
     {
       head: 'Role',
       cell: (member: Member) =>
         mayChange(member)
-          ? html`<${Select} label=${`Role of ${member.name}`} isHidden value=${member.role} options=${rolesToGive()} onChange=${(role: string) => change.run(member, role)} />`
-          : member.role,
+          ? html`<${Select} label=${`Role of ${member.name}`} isHidden value=${member.role} options=${rolesToGive()} onChange=${(role: Role) => change.run(member, role)} />${mark(member)}`
+          : html`${member.role}${mark(member)}`,
     },
     {head: 'Since', cell: ({createdAt}: Member) => onDay(createdAt)},
     {
@@ -69,6 +83,7 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
   return html`
     <${Problem} error=${change.error} />
     <${Table} caption="Members" columns=${columns} rows=${members} keyOf=${({id}: Member) => id} />
+    ${demoted && html`<${RevokeTokens} member=${demoted} onClose=${endOffer} />`}
     ${
       leaving &&
       html`
@@ -89,6 +104,30 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
     }
   `
 }
+
+type Demoted = Member & {activeTokens: number}
+
+const isLower = (role: Role, than: Role) => Object.keys(duties).indexOf(role) < Object.keys(duties).indexOf(than)
+
+const nameOf = ({name, personId}: Member) => html`${name}${personId === me.value?.user.id && html` <span class="quiet">(you)</span>`}`
+const mark = ({roleSource}: Member) => roleSource === 'manual' && html` <${Pill}>manual<//>`
+
+/** After a demotion: API tokens keep the admin role. */
+const RevokeTokens = ({member: {id, name, role, activeTokens}, onClose}: {member: Demoted; onClose: () => void}) => html`
+  <${Confirm}
+    title=${`Revoke the API tokens of ${name}?`}
+    action="Revoke tokens"
+    isDangerous
+    onClose=${onClose}
+    work=${async () => {
+      await client.patch(inOrg(`/members/${id}`), {role, revokeTokens: true})
+      say(`The API tokens of ${name} are revoked`)
+    }}
+  >
+    ${name} created ${activeTokens} API ${activeTokens === 1 ? 'token that still works' : 'tokens that still work'} as an admin. Programs that use
+    ${activeTokens === 1 ? ' it' : ' them'} stop when you revoke.
+  <//>
+`
 
 const Invitations = () => {
   const invitations = useLoad<Invitation[]>(async signal => {

@@ -39,7 +39,7 @@ export const ChangePlan = ({summary, again}: {summary: Json; again: () => void})
       <h2 id="plan-change">${isPaying ? 'Change the plan' : 'Choose a plan'}</h2>
       <${Select} label="How it is paid" value=${interval} options=${intervals} onChange=${setInterval} />
       <ul class="plain">
-        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} choose=${() => begin.run(plan.key)} />`)}
+        ${offered.map((plan: Json) => html`<${Offer} key=${plan.key} plan=${plan} interval=${interval} isHere=${isPaying && plan.key === summary.plan.key && interval === summary.interval} isBusy=${begin.isBusy} choose=${() => begin.run(plan.key)} />`)}
       </ul>
       <${Problem} error=${begin.error} />
       ${summary.pendingChange && html`<${TakeBack} again=${again} />`}
@@ -48,12 +48,20 @@ export const ChangePlan = ({summary, again}: {summary: Json; again: () => void})
   `
 }
 
-const Offer = ({plan, isHere, isBusy, choose}: {plan: Json; isHere: boolean; isBusy: boolean; choose: () => void}) => html`
+type OfferProps = {plan: Json; interval: string; isHere: boolean; isBusy: boolean; choose: () => void}
+
+const Offer = ({plan, interval, isHere, isBusy, choose}: OfferProps) => html`
   <li class="row settings-offer">
-    <div class="grow"><strong>${plan.name}</strong>${plan.limits ? html`<br /><span class="quiet">${roomOf(plan)}</span>` : html`<br /><span class="quiet">Ends what is paid for with the period</span>`}</div>
+    <div class="grow"><strong>${plan.name}</strong>${priceOf(plan, interval)}${plan.limits ? html`<br /><span class="quiet">${roomOf(plan)}</span>` : html`<br /><span class="quiet">Ends what is paid for with the period</span>`}</div>
     ${isHere ? html`<span class="quiet">Yours</span>` : html`<${Button} isBusy=${isBusy} onClick=${choose}>Choose<span class="unseen"> ${plan.name}</span><//>`}
   </li>
 `
+
+/** Empty where the price is not known here: the page to pay at says it then. */
+const priceOf = ({prices}: Json, interval: string): string => {
+  const amount = prices?.[interval] ?? null
+  return amount === null ? '' : ` ${money(amount, prices.currency)} per ${interval}`
+}
 
 type PreviewProps = {wanted: Wanted; preview: Json; again: () => void; onClose: () => void}
 
@@ -64,14 +72,14 @@ const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
     onClose()
     again()
   })
+  const {due, next, lines = []} = preview
   const actions = html`
     <${Button} onClick=${onClose}>Cancel<//>
-    <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change === 'now' ? 'Change and pay now' : 'Change at renewal'}<//>
+    <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change !== 'now' ? 'Change at renewal' : due.amount > 0 ? 'Change and pay now' : 'Change plan'}<//>
   `
-  const {due, next, lines = []} = preview
   return html`
     <${Dialog} title="What the change comes to" onClose=${onClose} actions=${actions}>
-      <p>${preview.change === 'now' ? 'It takes effect at once.' : `It takes effect ${at(preview.effectiveAt)}; nothing is charged now.`}</p>
+      <p>${preview.change === 'now' && Date.parse(preview.effectiveAt) <= Date.now() ? 'It takes effect at once.' : `It takes effect ${at(preview.effectiveAt)}; nothing is charged now.`}</p>
       ${preview.replaces && html`<${Notice}>It replaces the change that waits now.<//>`}
       ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}</li>`)}</ul>`}
       <p><strong>Due now: ${money(due.amount, due.currency)}</strong></p>

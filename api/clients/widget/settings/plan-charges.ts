@@ -5,7 +5,7 @@ import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
-import {at, count} from '../ui/format.ts'
+import {at, count, money} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 
 /** What can be bought besides the plan: AI credits once, or by themselves as they run out, and rows beyond the plan's. */
@@ -26,7 +26,7 @@ const Packs = ({packs}: {packs: Json[]}) => {
     <section class="sheet" aria-labelledby="plan-packs">
       <h2 id="plan-packs">AI credits</h2>
       <ul class="plain">
-        ${packs.map(({key, name}) => html`<li key=${key} class="row settings-offer"><span class="grow">${name}</span><${Button} isBusy=${buy.isBusy} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
+        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${name}${price ? `, ${money(price.amount, price.currency)}` : ''}</span><${Button} isBusy=${buy.isBusy} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
       </ul>
       <${Problem} error=${buy.error} />
     </section>

@@ -39,7 +39,8 @@ const columns = [
   },
   {
     head: 'Used by',
-    cell: ({shared, mine}: TemplateOutline) => (shared ? html`<${Pill} tone="info">everybody<//>` : mine ? 'you alone' : 'its creator'),
+    cell: ({shared, mine}: TemplateOutline) =>
+      shared ? html`<${Pill} tone="info">everybody<//>` : mine ? 'you and admins' : 'its creator and admins',
   },
   {head: 'Made by', cell: ({createdBy}: TemplateOutline) => createdBy ?? 'somebody who was deleted'},
   {head: 'Changed', cell: ({updatedAt}: TemplateOutline) => onDay(updatedAt)},

@@ -101,7 +101,7 @@ const Deeds = ({template, again}: {template: Template; again: () => void}) => {
   const [isLeaving, setLeaving] = useState(false)
   const share = useDoing(async () => {
     await client.post(inOrg(`/templates/${id}/share`), {shared: !shared})
-    say(shared ? 'It is yours alone again' : 'Everybody of the organisation may use it')
+    say(shared ? 'Only its creator and admins see it now' : 'Everybody of the organisation may use it')
     again()
   })
   if (!may('builder')) return null

@@ -3,7 +3,7 @@ import type {Entries} from './entries.ts'
 /** What is said about a company. */
 export const company: Entries = {
   industry: {
-    en: 'industry, sector, industry type, business sector, vertical, line of business, industry name, market segment industry',
+    en: 'industry, sector, industry type, business type, business category, type of business, company type of business, business sector, vertical, line of business, industry name, market segment industry',
     de: 'branche, wirtschaftszweig, industrie, sektor, geschäftszweig, industriezweig',
     fr: 'secteur, secteur d activité, industrie, domaine d activité, activité, branche, activité principale',
     es: 'sector, industria, ramo, rubro, giro, sector de actividad, actividad',
@@ -72,6 +72,8 @@ export const company: Entries = {
     nl: 'eigendom, eigendomsvorm',
     pl: 'własność, forma własności, prawo własności',
   },
+  /** Alone it is how large a company is. */
+  'size?': {en: 'size'},
   site: {en: 'site, account site, branch, branch name'},
   rating: {
     en: 'rating, lead rating, customer rating, grade',

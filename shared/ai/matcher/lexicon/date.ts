@@ -3,7 +3,7 @@ import type {Entries} from './entries.ts'
 /** Days and times, and who did it. */
 export const date: Entries = {
   closedate: {
-    en: 'closing date, close date, expected closing, closing, expected close date, expected closing date, estimated close date, date closed, closedate, expected close, target close date, closed date',
+    en: 'closing date, close date, expected closing, closing, expected close date, expected closing date, estimated close date, date closed, closedate, expected close, target close date, closed date, close, closure date, closure, expected closure date, final closure date, target closure date, close date time, closing date time, target close, forecast close date, anticipated close date, planned close date, target date, won date, expected close month',
     de: 'abschlussdatum, erwarteter abschluss, voraussichtliches abschlussdatum, abschluss am',
     fr: 'date de clôture, date de fermeture, date de closing, date de conclusion, date de cloture prévue',
     es: 'fecha de cierre, fecha cierre, fecha de cierre prevista',

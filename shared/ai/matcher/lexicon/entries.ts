@@ -1,5 +1,5 @@
-/** The languages a CRM's labels come in. A word of several stands under each. */
-export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl'] as const
+/** The languages a CRM's labels come in, and Swedish. A word of several stands under each. */
+export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv'] as const
 export type Language = (typeof LANGUAGES)[number]
 
 /**

@@ -155,7 +155,7 @@ export const goods: Entries = {
     pl: 'aktywny, produkt aktywny, w sprzedaży, opublikowany, czy aktywny',
   },
   dimension: {
-    en: 'weight, length, width, height, size, color, colour, volume, dimensions, grams',
+    en: 'weight, length, width, height, color, colour, volume, dimensions, grams',
     de: 'gewicht, länge, breite, höhe, farbe, größe',
     fr: 'poids, longueur, largeur, hauteur, taille, couleur',
     es: 'peso, longitud cm, ancho, alto, talla, color',

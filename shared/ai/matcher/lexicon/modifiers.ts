@@ -84,7 +84,7 @@ export const modifiers: Entries = {
     pl: 'klient, nazwa klienta',
   },
   '@company': {
-    en: 'company, organization, organisation, business name, firm, employer, corporate, corporation, company name, organization name, org, co, account name, accountname, org name, employer name, enterprise, companyname, workplace name, organisation name, institution, agency',
+    en: 'company, business, organization, organisation, business name, firm, employer, corporate, corporation, company name, organization name, org, co, account name, accountname, org name, employer name, enterprise, companyname, workplace name, organisation name, institution, agency',
     de: 'firma, unternehmen, firmenname, organisation, arbeitgeber, firmenbezeichnung, gesellschaft, unternehmensname, betrieb, name der firma, organisationsname',
     fr: 'entreprise, société, raison sociale, nom de l entreprise, organisation, nom de la société, établissement, employeur, nom du compte, nom société, nom entreprise, compte',
     es: 'empresa, compañía, razón social, organización, nombre de la empresa, sociedad, nombre de empresa, nombre de cuenta, nombre de la cuenta, nombre empresa, cuenta',
@@ -189,7 +189,9 @@ export const modifiers: Entries = {
     nl: 'activiteit, taak',
     pl: 'zadanie, wydarzenie',
   },
-  name: {en: 'name, names', pl: 'nazwa', fr: 'dénomination', de: 'benennung'},
+  name: {en: 'name, names'},
+  /** Of things, not of people. */
+  'name?thing': {pl: 'nazwa', fr: 'dénomination', de: 'benennung'},
   number: {
     en: 'number, no, nr, num, nbr',
     de: 'nummer, nr',
@@ -211,10 +213,10 @@ export const modifiers: Entries = {
     pl: 'procent',
   },
   '-': {
-    en: 'the, of, a, an, and, or, for, in, on, value, values, field, content, default, required, optional, text, s, is, current, standard, custom, new, info, information, data, per, estimate, estimated, approx',
-    de: 'der, die, das, des, dem, den, und, oder, von, vom, an, am, für, feld, wert, im, in, zur, zum, r, e',
-    fr: 'de, du, des, la, le, les, l, d, et, ou, à, a, en, au, un, une',
-    es: 'de, del, la, el, los, las, y, o, e, en, para, un, una',
+    en: 'the, of, a, your, my, our, please, enter, associated, related, linked, an, and, or, for, in, on, value, values, field, content, default, required, optional, text, s, is, current, standard, custom, new, info, information, data, per, estimate, estimated, approx',
+    de: 'der, die, das, des, ihr, ihre, dein, deine, dem, den, und, oder, von, vom, an, am, für, feld, wert, im, in, zur, zum, r, e',
+    fr: 'de, du, des, votre, vos, mon, la, le, les, l, d, et, ou, à, a, en, au, un, une',
+    es: 'de, del, la, su, tu, mi, el, los, las, y, o, e, en, para, un, una',
     it: 'di, del, della, dello, dei, degli, delle, il, lo, la, i, gli, le, e, o, da, per, in, un, una',
     pt: 'de, do, da, dos, das, o, a, os, as, e, ou, em, no, na, para',
     nl: 'de, het, een, van, en, of, voor, in, op, bij, aan, te',

@@ -4,14 +4,14 @@ import type {Entries} from './entries.ts'
 export const record: Entries = {
   parent: {en: 'parent'},
   description: {
-    en: 'description, notes, note, comments, comment, remarks, remark, memo, details, desc, additional information, descr, about, long description, message, free text, background',
-    de: 'beschreibung, notiz, notizen, bemerkung, bemerkungen, kommentar, kommentare, anmerkung, anmerkungen, hinweis, freitext, beschreibungstext, info, text',
-    fr: 'description, notes, note, commentaire, commentaires, remarque, remarques, observations, observation, descriptif',
-    es: 'descripción, notas, nota, comentarios, comentario, observaciones, observación, anotaciones, detalle',
-    it: 'descrizione, note, nota, commenti, commento, osservazioni, annotazioni, dettagli',
-    pt: 'descrição, notas, nota, observações, observação, comentários, comentário, obs, anotações, detalhes',
-    nl: 'omschrijving, beschrijving, notities, notitie, opmerking, opmerkingen, toelichting, commentaar, memo',
-    pl: 'opis, uwagi, notatki, notatka, komentarz, komentarze, uwaga, adnotacje, informacje dodatkowe',
+    en: 'description, notes, note, comments, comment, remarks, remark, memo, details, desc, additional information, descr, about, about us, long description, message, your message, free text, background',
+    de: 'beschreibung, nachricht, mitteilung, ihre nachricht, notiz, notizen, bemerkung, bemerkungen, kommentar, kommentare, anmerkung, anmerkungen, hinweis, freitext, beschreibungstext, info, text',
+    fr: 'description, message, notes, note, commentaire, commentaires, remarque, remarques, observations, observation, descriptif',
+    es: 'descripción, mensaje, notas, nota, comentarios, comentario, observaciones, observación, anotaciones, detalle',
+    it: 'descrizione, messaggio, note, nota, commenti, commento, osservazioni, annotazioni, dettagli',
+    pt: 'descrição, mensagem, notas, nota, observações, observação, comentários, comentário, obs, anotações, detalhes',
+    nl: 'omschrijving, bericht, beschrijving, notities, notitie, opmerking, opmerkingen, toelichting, commentaar, memo',
+    pl: 'opis, wiadomość, uwagi, notatki, notatka, komentarz, komentarze, uwaga, adnotacje, informacje dodatkowe',
   },
   shorttext: {
     en: 'short description, summary, teaser, excerpt, meta description, seo description, abstract',

@@ -102,7 +102,7 @@ export const trade: Entries = {
     pl: 'prowizja, stawka prowizji',
   },
   amount: {
-    en: 'amount, value, deal value, deal amount, opportunity amount, deal size, contract value, opportunity value, total value, acv, tcv, total contract value, close value',
+    en: 'amount, value, deal value, deal amount, opportunity amount, deal size, contract value, opportunity value, total value, acv, tcv, total contract value, close value, net amount, net value, deal amount net, deal revenue, opportunity revenue',
     de: 'betrag, wert, summe, auftragswert, dealwert, auftragssumme',
     fr: 'montant, valeur, montant affaire, valeur de l affaire',
     es: 'importe, valor, monto, cantidad de la oportunidad, importe oportunidad',

@@ -1,11 +1,7 @@
 import {filled, shown} from './as-text.js'
 import {civil, isReal, later, pad, readIso, readOffset, UNITS, utc, writeIso, writeOffset} from './calendar.js'
+import {readFormat} from './date-tokens.js'
 
-/*
- * Formats: YYYY YY MMMM MMM MM M DD D HH H (0-23) hh h (1-12) mm m ss s SSS A (AM, PM) Z (+02:00) dddd ddd (name of the day);
- * [text] stands for itself, as does every other sign. Names are English. YY is 1970 to 2069.
- */
-const TOKEN = /\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|HH|H|hh|h|mm|m|ss|s|SSS|A|Z/g
 const LONGEST_FORMAT = 100
 
 const MONTHS = 'January February March April May June July August September October November December'.split(' ')
@@ -42,21 +38,16 @@ const TOKENS = {
 
 const checkFormat = (format, helper) => {
   if (typeof format !== 'string' || format === '' || format.length > LONGEST_FORMAT)
-    throw new TypeError(`helpers.${helper} needs the format: "DD.MM.YYYY" for instance`)
+    throw new TypeError(`helpers.${helper} needs the format: "dd.MM.yyyy" for instance`)
   return format
 }
 
 const parse = (text, format, helper) => {
-  const reads = []
-  let pattern = ''
-  let at = 0
-  for (const found of checkFormat(format, helper).matchAll(TOKEN)) {
-    const [token, literal] = found
-    pattern += quote(format.slice(at, found.index)) + (literal === undefined ? TOKENS[token][0] : quote(literal))
-    if (literal === undefined) reads.push(token)
-    at = found.index + token.length
-  }
-  const matched = new RegExp(`^${pattern}${quote(format.slice(at))}$`, 'i').exec(text)
+  const pieces = readFormat(checkFormat(format, helper))
+  const reads = pieces.flatMap(({token}) => (token === null ? [] : [token]))
+  if (reads.length === 0) throw new TypeError(`helpers.${helper}: the format ${shown(format)} has no day, month or year. "dd.MM.yyyy" has`)
+  const pattern = pieces.map(({token, text: literal}) => (token === null ? quote(literal) : TOKENS[token][0])).join('')
+  const matched = new RegExp(`^${pattern}$`, 'i').exec(text)
   const parts = matched && partsOf(reads, matched)
   if (!parts || !isReal(parts) || !isNamedDay(parts))
     throw new RangeError(`helpers.${helper}: ${shown(text)} is not a date in the form ${format}`)
@@ -119,7 +110,9 @@ export const formatDate = (value, format) => {
   const text = filled(value, 'formatDate')
   if (text === null) return null
   const parts = readIso(text, 'formatDate')
-  return checkFormat(format, 'formatDate').replace(TOKEN, (token, literal) => literal ?? TOKENS[token][3](parts))
+  return readFormat(checkFormat(format, 'formatDate'))
+    .map(({token, text: literal}) => (token === null ? literal : TOKENS[token][3](parts)))
+    .join('')
 }
 
 /** `toZone(iso, zone)`: the same moment by a zone's clock: 2024-07-01T12:00:00Z in "Europe/Berlin" is 2024-07-01T14:00:00+02:00. */

@@ -56,6 +56,7 @@ export type Requests = {
   MeterEventAdjustmentCreate: Stripe.Billing.MeterEventAdjustmentCreateParams
   EventList: Stripe.EventListParams
   WebhookEndpointCreate: Stripe.WebhookEndpointCreateParams
+  WebhookEndpointUpdate: Stripe.WebhookEndpointUpdateParams
   WebhookEndpointList: Stripe.WebhookEndpointListParams
   Retrieve: {expand?: string[]}
 }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {allot, type Candidate, type Group} from '../../../workers/engine/allotment.ts'
+import {type Candidate, type Group, matchLostCreates} from '../../../workers/engine/match-lost-creates.ts'
 import type {Row} from '../../../workers/engine/row.ts'
 import {field, row} from './making.ts'
 
@@ -14,17 +14,26 @@ const keysOf = (rows: Row[]) => rows.map(({key}) => key)
 
 const always = {fromMs: 0, toMs: 0}
 /** By row number: the record, or what else came of it. */
-const judge = (groups: {rows: Row[]; keys?: string[]; under?: Group['under']}[], candidates: Candidate[]) => {
-  const lots = allot({
+const judge = (groups: (Pick<Group, 'rows'> & Partial<Group>)[], candidates: Candidate[]) => {
+  const matches = matchLostCreates({
     ...{fields, telling: ['Name'], candidates},
-    groups: groups.map(({rows, keys = keysOf(rows), under = always}) => ({rows, keys, under})),
+    groups: groups.map(({rows, keys = keysOf(rows), creates = new Map(), under = always}) => ({rows, keys, creates, under})),
   })
-  return Object.fromEntries([...lots].map(([{number}, lot]) => [number, lot.is === 'equal' ? lot.recordId : lot.is]))
+  return Object.fromEntries(
+    [...matches].map(([{number}, match]) => [number, match.is === 'equal' ? [match.recordId, ...match.others].join('+') : match.is]),
+  )
 }
 
 test('equal records go to the rows in their order, the oldest first; the rows left have none', t => {
   const rows = [sent(1, 'a'), sent(2, 'a'), sent(3, 'a')]
   t.deepEqual(judge([{rows}], [one('10', 'a'), one('9', 'a')]), {1: '9', 2: '10', 3: 'none'})
+})
+
+test('a row that was sent twice accounts for two records; every row has its first before any has a second', t => {
+  const creates = new Map([['f.1', 2]])
+  t.deepEqual(judge([{rows: [sent(1, 'a')], creates}], [one('1', 'a'), one('2', 'a')]), {1: '1+2'})
+  t.deepEqual(judge([{rows: [sent(1, 'a'), sent(2, 'a')], creates}], [one('1', 'a'), one('2', 'a')]), {1: '1', 2: '2'})
+  t.deepEqual(judge([{rows: [sent(1, 'a')], creates}], [one('1', 'a'), one('2', 'a'), one('3', 'a')]), {1: 'unclear'})
 })
 
 test('rows of one payload that are not judged now keep their share', t => {

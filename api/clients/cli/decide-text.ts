@@ -1,0 +1,43 @@
+import type {Json} from '../http.ts'
+import {EXIT} from './exit-codes.ts'
+import {Failure} from './failure.ts'
+import type {Session} from './session.ts'
+import {clean} from './words.ts'
+
+type Decided = {importId: string; sources: readonly Json[]; encoding?: string; acceptBadBytes?: boolean; dryRun?: boolean}
+
+/** Answers what the files leave open of their text by the options given. What stays open ends the command, unless it only tries the import. */
+export const decideText = async (session: Session, {importId, sources, encoding, acceptBadBytes, dryRun}: Decided): Promise<Json[]> => {
+  const decided: Json[] = []
+  for (const source of sources) {
+    const path = session.path(`imports/${importId}/sources/${source.id}`)
+    const change = async (reader: object): Promise<Json> => (await session.client.patch(path, {reader})).source
+    const isOther = encoding !== undefined && (hasProblem(source, 'encoding') || source.reader.encoding !== encoding.toLowerCase())
+    let read = source.reader.format === 'csv' && isOther ? await change({encoding}) : source
+    if (acceptBadBytes && hasProblem(read, 'undecodable')) read = await change({badBytes: 'replace'})
+    if (!dryRun) assertDecided(read)
+    decided.push(read)
+  }
+  return decided
+}
+
+const hasProblem = ({problems = []}: Json, kind: string) => problems.some((problem: Json) => problem.kind === kind)
+
+const mostShown = 8
+
+const assertDecided = ({name, problems = [], text}: Json) => {
+  const open = problems.find(({kind}: Json) => kind === 'encoding' || kind === 'undecodable')
+  if (!open) return
+  const candidates = (text?.candidates ?? []).slice(0, mostShown)
+  const samples = candidates.map((one: Json) => `  --encoding ${one.encoding.padEnd(13)} ${clean(one.samples.slice(0, 3).join(' | '))}`)
+  const isQuestion = open.kind === 'encoding'
+  const next = [
+    isQuestion ? 'Run it again with the encoding in which this text is right:' : 'Add --accept-bad-bytes to read each place as \ufffd',
+    ...(!isQuestion && samples.length > 0 ? ['or run it again with the encoding in which this text is right:'] : []),
+    ...samples,
+  ]
+  throw new Failure(`${clean(name)}: ${open.message}`, {
+    ...{exit: EXIT.refused, code: isQuestion ? 'ENCODING_REQUIRED' : 'BAD_BYTES'},
+    next: next.join('\n'),
+  })
+}

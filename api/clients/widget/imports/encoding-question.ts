@@ -1,0 +1,57 @@
+import {useState} from 'preact/hooks'
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Problem, say} from '../ui/notice.ts'
+import type {Source, SourceProblem} from './import.ts'
+import {nameOfEncoding} from './reading.ts'
+
+type Props = {importId: string; source: Source; again: () => Promise<void>}
+
+/** Whether a problem is one of the file's text, which is decided where the file is shown. */
+export const isOfText = ({kind}: SourceProblem) => kind === 'encoding' || kind === 'undecodable'
+
+const mostShown = 6
+
+/** Asks for the encoding of a file that does not show it, and whether bytes that cannot be decoded are accepted. */
+export const EncodingQuestion = ({importId, source, again}: Props) => {
+  const [isAll, setAll] = useState(false)
+  const decide = useDoing(async (reader: {encoding: string} | {badBytes: 'replace'}) => {
+    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader})
+    await again()
+    say(
+      'encoding' in reader ? `${source.label} is read as ${nameOfEncoding(reader.encoding)}` : `The bytes in ${source.label} are accepted`,
+    )
+  })
+  const open = source.problems.filter(isOfText)
+  if (open.length === 0) return null
+  const isQuestion = open.some(({kind}) => kind === 'encoding')
+  const current = source.reader.format === 'csv' ? source.reader.encoding : ''
+  const candidates = (source.text?.candidates ?? []).filter(({encoding}) => isQuestion || encoding !== current)
+  return html`
+    <section class="sheet questions" aria-label=${`Encoding of ${source.label}`}>
+      <h3>${isQuestion ? 'Choose the text encoding' : 'Some characters cannot be read'}</h3>
+      ${open.map(({message}) => html`<p>${message}.</p>`)}
+      ${
+        may('operator')
+          ? html`
+        ${candidates.length > 0 && html`<p>${isQuestion ? 'Choose the line in which the text looks right. The import cannot start before.' : 'If the file was saved in another encoding, choose it:'}</p>`}
+        <div class="answers" role="group" aria-label="Encodings">
+          ${candidates.slice(0, isAll ? candidates.length : mostShown).map(
+            ({encoding, samples}) => html`
+              <${Button} key=${encoding} class="answer" isBusy=${decide.isBusy} onClick=${() => decide.run({encoding})}>
+                <strong>${nameOfEncoding(encoding)}</strong><br /><span class="quiet">${samples.slice(0, 3).join(' · ')}</span>
+              <//>
+            `,
+          )}
+        </div>
+        ${candidates.length > mostShown && !isAll && html`<p><${Button} onClick=${() => setAll(true)}>Show ${candidates.length - mostShown} more encodings<//></p>`}
+        ${!isQuestion && html`<p><${Button} isBusy=${decide.isBusy} onClick=${() => decide.run({badBytes: 'replace'})}>Accept and import them as �<//></p>`}
+      `
+          : html`<p class="quiet">A member who may edit imports decides this.</p>`
+      }
+      <${Problem} error=${decide.error} title="The file is still read as before" />
+    </section>
+  `
+}

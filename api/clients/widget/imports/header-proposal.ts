@@ -1,0 +1,26 @@
+import {html} from '../html.ts'
+import {useDoing} from '../state/load.ts'
+import {client, inOrg, may} from '../state/session.ts'
+import {Button} from '../ui/button.ts'
+import {Notice, Problem, say} from '../ui/notice.ts'
+import type {Source} from './import.ts'
+
+type Props = {importId: string; source: Source; again: () => Promise<void>}
+
+/** A row that looks like the header below a title, and a button that makes it the header. */
+export const HeaderProposal = ({importId, source, again}: Props) => {
+  const take = useDoing(async () => {
+    await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader: source.header!.reader})
+    await again()
+    say(`${source.label} was read again`)
+  })
+  if (!source.header) return null
+  const {title, columns} = source.header
+  const actions = may('operator') && html`<${Button} isBusy=${take.isBusy} onClick=${() => take.run()}>Use that row as the header<//>`
+  return html`
+    <${Notice} kind="warning" title="The first row looks like a title" actions=${actions}>
+      <p>The file is read from “${title}” on. A row below looks like the header: ${columns.slice(0, 8).join(', ')}${columns.length > 8 ? ' …' : ''}</p>
+    <//>
+    <${Problem} error=${take.error} title="The file is still read as before" />
+  `
+}

@@ -1,0 +1,21 @@
+import type {Config} from '../shared/config.ts'
+
+/** Headers of every answer. An answer may replace those that it needs otherwise. */
+export const securityHeaders = ({PUBLIC_URL, HSTS_SECONDS}: Pick<Config, 'PUBLIC_URL' | 'HSTS_SECONDS'>) => {
+  const isSecure = new URL(PUBLIC_URL).protocol === 'https:' && HSTS_SECONDS > 0
+  const common = {
+    // An answer is the customer's unless it says otherwise.
+    'cache-control': 'private, no-store',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',
+    'cross-origin-resource-policy': 'same-origin',
+    ...(isSecure && {'strict-transport-security': `max-age=${HSTS_SECONDS}`}),
+  }
+  return (path: string): Record<string, string> => ({...common, 'cross-origin-opener-policy': openerPolicyOf(path)})
+}
+
+/** The sign-in window posts its session to the page that opened it, which may be of another origin. */
+const openerPolicyOf = (path: string) => (path.startsWith('/auth/zoho/') ? 'unsafe-none' : 'same-origin-allow-popups')

@@ -1,0 +1,103 @@
+import type {IncomingMessage} from 'node:http'
+import {Readable} from 'node:stream'
+import {Dicer} from '@fastify/busboy'
+import {parse} from 'content-disposition'
+import {Refusal} from '../shared/errors.ts'
+import {nameOf} from '../shared/fetch-source/name.ts'
+
+/** What a request sends as a file. `name` is the one a form gives; `contentType` is the part's own where the file came in a form. */
+export type SentFile = {name: string | undefined; contentType: string | undefined; body: Readable}
+
+const mostHeaders = 20
+
+/**
+ * The body of a request, or the part `file` of a form that has no other part. The part is passed on as it comes and never held whole. Its
+ * stream ends only after the form did, and fails with a refusal where the form is cut off or has a second part.
+ */
+export const openSentFile = async (request: IncomingMessage): Promise<SentFile> => {
+  const contentType = request.headers['content-type']
+  if (!isMultipart(contentType)) return {name: undefined, contentType, body: request}
+  const boundary = boundaryOf(contentType)
+  const opened = Promise.withResolvers<SentFile>()
+  const whole = Promise.withResolvers<void>()
+  // The refusal is met where the file is opened or read.
+  whole.promise.catch(() => {})
+  const dicer = new Dicer({boundary, maxHeaderPairs: mostHeaders})
+  let part: Readable | undefined
+  const fail = (refusal: Refusal) => {
+    request.unpipe(dicer).resume()
+    opened.reject(refusal)
+    whole.reject(refusal)
+    part?.destroy(refusal)
+  }
+  dicer.on('part', found => {
+    // A form that is cut off is told by the parser's own error.
+    found.on('error', () => {})
+    if (part) return fail(notOneFile())
+    part = found
+    found.on('header', header => {
+      const refusal = refusalOf(header as Header)
+      if (refusal) fail(refusal)
+      else opened.resolve(describePart(header as Header, contentOf(found, whole.promise)))
+    })
+  })
+  dicer.on('error', () => fail(new Refusal('UPLOAD_BROKEN', 'The form broke off before its end. Send the file again')))
+  dicer.on('finish', () => {
+    whole.resolve()
+    // Without effect where the part was opened.
+    opened.reject(notOneFile())
+  })
+  request.once('close', () => request.complete || fail(new Refusal('UPLOAD_BROKEN', 'The body broke off')))
+  request.pipe(dicer)
+  return opened.promise
+}
+
+/** Refuses a form where only the bytes themselves are taken. */
+export const assertNoForm = ({headers}: IncomingMessage): void => {
+  if (isMultipart(headers['content-type'])) throw new Refusal('CONTENT_TYPE', 'A form cannot be sent here. Send the bytes themselves')
+}
+
+const isMultipart = (contentType: string | undefined): contentType is string => /^\s*multipart\//i.test(contentType ?? '')
+
+const notOneFile = () =>
+  new Refusal('CONTENT_TYPE', 'A form must have exactly one part, named file. Send such a form, or the file itself as the body')
+
+const boundaryOf = (contentType: string): string => {
+  const [, quoted, plain] = /^\s*multipart\/form-data\s*;.*?\bboundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType) ?? []
+  const boundary = quoted ?? plain
+  if (boundary === undefined) throw notOneFile()
+  return boundary
+}
+
+/** As the parser gives it: by name in lower case, each value with one character for each byte. */
+type Header = Record<string, string[] | undefined>
+
+const dispositionOf = (header: Header) => {
+  const raw = Buffer.from(header['content-disposition']?.[0] ?? '', 'latin1').toString('utf8')
+  try {
+    return parse(raw, {multipart: true}).parameters
+  } catch {
+    return {}
+  }
+}
+
+const refusalOf = (header: Header): Refusal | null => {
+  if (dispositionOf(header).name !== 'file') return notOneFile()
+  const encoding = header['content-transfer-encoding']?.[0] ?? 'binary'
+  if (/^\s*(7bit|8bit|binary)\s*$/i.test(encoding)) return null
+  return new Refusal('CONTENT_TYPE', 'The part file has a content-transfer-encoding. Send its bytes as they are')
+}
+
+const describePart = (header: Header, body: Readable): SentFile => {
+  const {filename} = dispositionOf(header)
+  return {name: filename ? nameOf(filename) : undefined, contentType: header['content-type']?.[0], body}
+}
+
+const contentOf = (part: Readable, whole: Promise<void>): Readable => {
+  const content = async function* () {
+    yield* part
+    await whole
+  }
+  // What is left of a refused file is read to nothing, and whether that fails does not matter.
+  return Readable.from(content(), {objectMode: false}).on('error', () => {})
+}

@@ -1,0 +1,16 @@
+import {z} from 'zod'
+
+const Amount = z.number().int().min(0)
+/** One row may cost less than the smallest unit; the provider takes twelve decimal places. */
+const RowAmount = z.union([z.number().positive(), z.string().regex(/^\d+(\.\d{1,12})?$/)]).transform(String)
+
+const PlanAmounts = z.strictObject({month: Amount.optional(), year: Amount.optional(), row: RowAmount.optional()})
+
+/** What an operator sells, in the smallest unit of one currency. `row`: one row beyond the plan, billed by the month. */
+export const PriceList = z.strictObject({
+  currency: z.string().regex(/^[a-z]{3}$/, 'Three lower-case letters, e.g. eur'),
+  taxBehavior: z.enum(['inclusive', 'exclusive']).optional(),
+  plans: z.partialRecord(z.enum(['team', 'business', 'enterprise']), PlanAmounts),
+  packs: z.record(z.string(), Amount).default({}),
+})
+export type PriceList = z.output<typeof PriceList>

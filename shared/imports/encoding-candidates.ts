@@ -1,0 +1,114 @@
+import {analyse} from 'chardet'
+import type {Survey} from './byte-survey.ts'
+import {badPlace, openDecoder} from './decoder.ts'
+import {findEncoding} from './encoding.ts'
+
+/** An encoding a file may have been saved in, and what some of its cells are in that encoding. */
+export type Candidate = {encoding: string; samples: string[]}
+
+/** In the order they are offered where the bytes do not tell them apart. */
+const singleByte = [
+  ...['windows-1252', 'windows-1250', 'windows-1251', 'iso-8859-15', 'iso-8859-2', 'windows-1254', 'windows-1253', 'windows-1257'],
+  ...['windows-1255', 'windows-1256', 'windows-1258', 'windows-874', 'iso-8859-5', 'iso-8859-7', 'koi8-r', 'ibm866', 'macintosh'],
+]
+const multiByte = ['shift_jis', 'euc-jp', 'gb18030', 'big5', 'euc-kr']
+
+const mostSamples = 5
+const sampleCharacters = 60
+/** A file may be damaged: an encoding is left out where more than one in twenty of its characters would be wrong. */
+const mostWrong = 1 / 20
+
+/**
+ * The encodings in which the whole file can be read, the likeliest first. `utf-8` is one of them where any of the file is UTF-8.
+ * `declared`: one that is offered whatever its bytes are.
+ */
+export const findCandidates = async (bytes: AsyncIterable<Uint8Array>, survey: Survey, declared: string | null): Promise<Candidate[]> => {
+  const fitting = await findFitting(bytes)
+  const isUtf8Possible = survey.valid > 0 || survey.cutBytes > 1
+  const names = new Set([...fitting, ...(declared ? [declared] : []), ...(isUtf8Possible ? ['utf-8'] : [])])
+  if (names.size === 0) names.add('windows-1252')
+  const ranks = rankByDetector(survey.excerpts)
+  // UTF-8 comes first where it explains as many places as it does not, else last.
+  ranks.set('utf-8', survey.valid >= survey.invalid ? 1_000 : -1)
+  return [...names]
+    .toSorted((a, b) => (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0))
+    .map(encoding => ({encoding, samples: samplesOf(survey.excerpts, encoding)}))
+}
+
+export const samplesOf = (excerpts: Buffer[], encoding: string): string[] =>
+  excerpts.slice(0, mostSamples).map(excerpt => {
+    const decoder = openDecoder(encoding)
+    const text = `${decoder.decode(excerpt).text}${excerpt.length < 100 ? decoder.end().text : ''}`.replaceAll(badPlace, '\ufffd').trim()
+    return [...text].slice(0, sampleCharacters).join('')
+  })
+
+/** What the detector makes of the excerpts. It proposes only: a person chooses. */
+const rankByDetector = (excerpts: Buffer[]): Map<string, number> => {
+  const ranks = new Map<string, number>()
+  const sample = Buffer.concat(excerpts.flatMap(excerpt => [excerpt, Buffer.from('\n')]))
+  const isWestern = excerpts.every(isSingleLetters)
+  for (const {name, confidence} of analyse(sample)) {
+    const encoding = findEncoding(name)
+    if (encoding === null || (isWestern && multiByte.includes(encoding))) continue
+    ranks.set(encoding, Math.max(confidence, ranks.get(encoding) ?? 0))
+  }
+  return ranks
+}
+
+/** Whether every byte beyond ASCII stands alone among letters: an accented letter rather than half of a character. */
+const isSingleLetters = (excerpt: Buffer) =>
+  !/[\x80-\xff]{2}|[\x80-\xff][^\w\s]|[\x80-\xff]_|[^\w\s][\x80-\xff]/.test(excerpt.toString('latin1'))
+
+const findFitting = async (bytes: AsyncIterable<Uint8Array>): Promise<string[]> => {
+  const counts = new Float64Array(256)
+  const attempts = multiByte.map(openAttempt)
+  let beyondAscii = 0
+  for await (const chunk of bytes) {
+    const piece = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    for (const byte of piece) {
+      if (byte < 0x80) continue
+      counts[byte]!++
+      beyondAscii++
+    }
+    for (const attempt of attempts) attempt.add(piece, beyondAscii)
+  }
+  const fits = (wrong: number) => wrong <= beyondAscii * mostWrong
+  return [
+    ...singleByte.filter(encoding => fits(countWrong(encoding, counts))),
+    ...attempts.filter(({end}) => fits(end())).map(({encoding}) => encoding),
+  ]
+}
+
+/** Bytes that stand for nothing in a single-byte encoding, or for a control character. */
+const countWrong = (encoding: string, counts: Float64Array) => {
+  let wrong = 0
+  for (let byte = 0x80; byte < 256; byte++) {
+    if (
+      counts[byte]! > 0 &&
+      wrongIn(
+        openDecoder(encoding)
+          .decode(Buffer.from([byte]))
+          .text.toString(),
+      ) > 0
+    )
+      wrong += counts[byte]!
+  }
+  return wrong
+}
+
+/** Places that could not be decoded, control characters, and characters of private use. */
+const wrongIn = (text: string) => text.match(/[\u0080-\u009f\ue000-\uf8ff\ufdd0]/g)?.length ?? 0
+
+const openAttempt = (encoding: string) => {
+  const decoder = openDecoder(encoding)
+  let [wrong, isGivenUp] = [0, false]
+  return {
+    encoding,
+    add(piece: Buffer, beyondAscii: number) {
+      if (isGivenUp) return
+      wrong += wrongIn(decoder.decode(piece).text.toString())
+      isGivenUp = wrong > 1_000 && wrong > 2 * mostWrong * beyondAscii
+    },
+    end: () => (isGivenUp ? Infinity : wrong + decoder.end().bad),
+  }
+}

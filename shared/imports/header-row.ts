@@ -1,0 +1,84 @@
+import {parse} from 'csv-parse/sync'
+import {lookOf, looks} from './cell-kind.ts'
+import type {CsvReader, ReaderOptions} from './reader.ts'
+
+/** A row further down that looks like the header. `title`: the first cell above it. `reader`: the options that make it the header. */
+export type HeaderProposal = {title: string; columns: string[]; reader: ReaderOptions}
+
+/** Rows in which a header is looked for. */
+export const mostHeaderRows = 30
+const mostColumns = 20
+const longestName = 100
+
+/**
+ * The first row that looks like a header, where what stands above it looks like a title: every row above fills at most half as many cells. A
+ * header has at least two names, all different and most of them text, and a row under it that fills at least half and less than twice as many
+ * cells. Null where the first row that is not empty may be the header.
+ */
+export const proposeHeader = (rows: string[][]): {at: number; title: string; columns: string[]} | null => {
+  const filled = rows.map(cells => cells.filter(cell => cell.trim() !== ''))
+  const first = filled.findIndex(({length}) => length > 0)
+  if (first < 0) return null
+  let widest = 0
+  for (const [at, names] of filled.entries()) {
+    if (at > first && names.length >= Math.max(2, 2 * widest) && isHeader(names) && hasRowsBelow(filled.slice(at + 1), names.length))
+      return {
+        at,
+        title: filled[first]![0]!.slice(0, longestName),
+        columns: names.slice(0, mostColumns).map(name => name.slice(0, longestName)),
+      }
+    widest = Math.max(widest, names.length)
+  }
+  return null
+}
+
+const isHeader = (names: string[]) => {
+  const texts = names.filter(name => name.length <= longestName && looks[lookOf(name)]!.kind === 'text')
+  return new Set(names).size === names.length && 2 * texts.length > names.length
+}
+
+const hasRowsBelow = (below: string[][], width: number) => {
+  const next = below.find(({length}) => length > 0)
+  return next !== undefined && 2 * next.length >= width && next.length < 2 * width
+}
+
+/** The same for the beginning of a CSV file as text, below the lines that its reader skips already. */
+export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposal | null => {
+  if (!reader.headerRow) return null
+  const records = readRecords(text, reader)
+  const proposed = proposeHeader(records.map(({record}) => record))
+  return (
+    proposed && {
+      title: proposed.title,
+      columns: proposed.columns,
+      reader: {skipRows: reader.skipRows + records[proposed.at - 1]!.info.lines},
+    }
+  )
+}
+
+type InfoRecord = {record: string[]; info: {lines: number}}
+
+const readRecords = (text: string, {delimiter, quote, comment}: CsvReader): InfoRecord[] => {
+  const records: InfoRecord[] = []
+  const options = {
+    bom: true,
+    delimiter,
+    quote,
+    escape: quote,
+    comment,
+    comment_no_infix: true,
+    relax_column_count: true,
+    relax_quotes: true,
+  }
+  parse(text, {
+    ...options,
+    ...{skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'], info: true, to: mostHeaderRows},
+    // The last record of a piece may be cut: it proves nothing, and a fault in it is told when the file is read.
+    skip_records_with_error: true,
+    on_record: (record: unknown) => {
+      records.push(record as InfoRecord)
+      return null
+    },
+  })
+  return records
+}

@@ -1,0 +1,26 @@
+import type {Pool} from '../../sql/database.ts'
+import type {Import} from '../../sql/imports.ts'
+import type {Role} from '../people/roles.ts'
+import type {Author} from '../registry/change.ts'
+import {makeEmptyImport, makeImport} from '../templates/apply.ts'
+import {findVisible} from '../templates/find.ts'
+import {recordImport} from './import-change.ts'
+
+type CreateImportInput = {name?: string | undefined; connectorId?: string | undefined; templateId?: string | undefined}
+
+/** A new import. With a template it has the template's flows and waits for its files. */
+export const createImport = (
+  db: Pool,
+  author: Author & {person: string; role: Role},
+  {templateId, ...input}: CreateImportInput,
+): Promise<Import> =>
+  db.transaction(async tx => {
+    const {org, person, role: rank} = author
+    const made =
+      templateId === undefined
+        ? await makeEmptyImport(tx, {org, person, ...input, connectorId: input.connectorId!})
+        : await makeImport(tx, {org, person, template: await findVisible(tx, {org, person, rank, id: templateId}), ...input})
+    const after = {importId: made.id, templateId: made.templateId}
+    await recordImport(tx, author, made, {subject: 'import.created', before: null, after})
+    return made
+  })

@@ -1,0 +1,69 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+type CrmOrg = {dc: string; crmOrgId: string}
+
+const inCrmOrg = ({dc, crmOrgId}: CrmOrg) => sql.fragment`c.dc = ${dc} and c.crm_org_id = ${crmOrgId}`
+
+/**
+ * Only a run that was open after the chain began can have made a record that the chain may claim. The two seconds are those of a take.
+ * Source: specification, entry 2, rule 2.
+ */
+const isConcurrent = (chain: number) => sql.fragment`(r.ended_at is null or r.ended_at >=
+  (select min(authorised_at) - interval '2 seconds' from runs where run_no = ${chain} or chain_no = ${chain}))`
+
+type ElsewhereQuery = CrmOrg & {chain: number; module: string; records: string[]}
+
+/**
+ * Which of these records a row of another chain made or took over, in any org of ours that writes to the same CRM org. `module`: its API name.
+ */
+export const listHeldElsewhere = (db: Db, {chain, module, records, ...crmOrg}: ElsewhereQuery) =>
+  db.anyFirst(sql.type(z.object({recordId: z.string()}))`
+    select held.record_id as "recordId"
+    from runs r join connectors c on c.id = r.connector_id
+      cross join lateral (
+        select (m ->> 'no')::smallint as no from run_snapshots s, jsonb_path_query(s.document, '$.modules[*]') m
+        where s.snapshot_no = r.snapshot_no and m ->> 'apiName' = ${module}
+        union select no from run_names n where n.run_no = r.run_no and n.kind = 'module' and n.name = ${module}) named
+      join chain_rows held on held.chain_no = coalesce(r.chain_no, r.run_no) and held.module_no = named.no
+        and held.record_id = any(${sql.array(records, 'text')}) and held.how in (1, 2)
+    where ${inCrmOrg(crmOrg)} and not r.dry_run and coalesce(r.chain_no, r.run_no) <> ${chain} and ${isConcurrent(chain)}
+    union
+    select record_id from record_claims c join runs r using (run_no)
+    where ${inCrmOrg(crmOrg)} and record_id = any(${sql.array(records, 'text')}) and c.chain_no <> ${chain} and ${isConcurrent(chain)}`)
+
+/** Which of these records of the connection's CRM org a row of another chain took over. */
+export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain: number; connector: string; records: string[]}) =>
+  db.anyFirst(sql.type(z.object({recordId: z.string()}))`
+    select record_id as "recordId" from record_claims join connectors c using (dc, crm_org_id)
+    where c.id = ${connector} and record_id = any(${sql.array(records, 'text')}) and chain_no <> ${chain}`)
+
+type OpenCreate = {run: number; batch: number}
+
+/** Batches of creates that other runs have in flight at the same CRM org and that may still be answered. */
+export const listOpenCreates = (db: Db, {run, ...crmOrg}: CrmOrg & {run: number}): Promise<readonly OpenCreate[]> =>
+  db.any(sql.type(z.object({run: z.number(), batch: z.number()}))`
+    select s.run_no as run, s.batch_no as batch
+    from sends s join runs r using (run_no) join connectors c on c.id = r.connector_id
+    where ${inCrmOrg(crmOrg)} and s.run_no <> ${run} and s.kind = 0 and s.deadline_at > lading_now()`)
+
+type Claim = {key: string; recordId: string}
+type ClaimInput = CrmOrg & {run: number; chain: number; module: number; claims: Claim[]}
+
+/** Claims records for rows of one chain. Answers the records granted: another chain may have claimed the others first. */
+export const claimRecords = (db: Db, {dc, crmOrgId, run, chain, module, claims}: ClaimInput) =>
+  db.anyFirst(sql.type(z.object({recordId: z.string()}))`
+    insert into record_claims as c (dc, crm_org_id, record_id, chain_no, module_no, row_key, run_no)
+    select ${dc}, ${crmOrgId}, record_id, ${chain}, ${module}, row_key, ${run}
+    from unnest(${sql.array(
+      claims.map(({recordId}) => recordId),
+      'text',
+    )}, ${sql.array(
+      claims.map(({key}) => key),
+      'text',
+    )}) as claim(record_id, row_key)
+    order by record_id
+    on conflict (dc, crm_org_id, record_id) do update set
+      chain_no = excluded.chain_no, module_no = excluded.module_no, row_key = excluded.row_key, run_no = excluded.run_no
+    where c.chain_no = excluded.chain_no or not exists (select from runs r where r.run_no = c.run_no and ${isConcurrent(chain)})
+    returning record_id as "recordId"`)

@@ -1,0 +1,14 @@
+import test from 'ava'
+import {openBilling} from '../billing.ts'
+import {newBuyer} from '../checking-out.ts'
+
+/** Whether a customer may enter a promotion code is the operator's choice, for plans and packs alike. */
+for (const [flag, allowed] of [
+  ['1', true],
+  ['', null],
+] as const)
+  test(`with PAYMENT_PROMOTION_CODES=${flag} pages ${allowed ? 'take' : 'do not take'} promotion codes`, async t => {
+    const billing = await openBilling(t, {workers: [], webhook: false, environment: {PAYMENT_PROMOTION_CODES: flag}})
+    const {openPlan, openPack} = await newBuyer(billing)
+    for (const id of [await openPlan(), await openPack()]) t.is(billing.payment.find(id)!.allow_promotion_codes, allowed)
+  })

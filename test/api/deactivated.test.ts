@@ -1,0 +1,112 @@
+import test from 'ava'
+import {askToken, letIn} from '../oauth-client.ts'
+import {beginVisit, comeBack, consent, messageOf} from '../walk.ts'
+import {type World, world} from '../world.ts'
+
+/** People whose CRM user is deactivated, in orgs that follow the CRM's roles. */
+let house: World
+test.before(async t => {
+  house = await world(t)
+})
+
+let orgs = 0
+type Status = 'active' | 'inactive' | 'deleted'
+
+/** A CRM org of its own, connected by its owner, with a second member who signed in. */
+const newOrg = async () => {
+  const key = `firm${++orgs}`
+  const users = ['ana', 'ben'].map((firstName, index) => ({
+    ...{email: `${firstName}@${key}.example`, firstName, lastName: 'Test'},
+    profile: index === 0 ? 'Administrator' : 'Standard',
+  }))
+  const numbers = {prefix: String(8_700_000 + orgs), zgid: String(40_000 + orgs), licences: 5}
+  house.crm.addOrg({key, companyName: `Company ${key}`, edition: 'enterprise', users, modules: [], ...numbers})
+  const [ana, ben] = users as [(typeof users)[0], (typeof users)[0]]
+  const owner = await house.signIn(ana.email)
+  await house.connect(owner, {user: ana.email})
+  const {org} = (await house.as(owner)('GET', '/auth/me')).body
+  const setStatus = (user: (typeof users)[0], status: Status) => house.crm.addUser(key, {...user, status})
+  return {key, org: org.id as string, owner, ana, ben, member: await house.signIn(ben.email), setStatus}
+}
+
+const refresh = (token: string) => house.as(token)('POST', '/auth/session/refresh')
+const codeOf = async (token: string) => (await house.as(token)('GET', '/auth/me')).body.code
+
+test('a person deactivated in the CRM loses access at the refresh: every session and token of theirs in the org', async t => {
+  const {org, owner, ana, ben, member, setStatus} = await newOrg()
+  const other = await house.signIn(ben.email)
+  const call = house.as(owner)
+  const {members} = (await call('GET', `/orgs/${org}/members`)).body
+  const [, {id}] = members
+  await call('PATCH', `/orgs/${org}/members/${id}`, {role: 'admin'})
+  const admin = (await refresh(member)).body.token
+  const {secret} = (await house.as(admin)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body
+  setStatus(ben, 'inactive')
+  const {status, body} = await refresh(admin)
+  t.like({status, code: body.code}, {status: 401, code: 'AUTH_REQUIRED'})
+  for (const token of [member, other, admin]) t.is(await codeOf(token), 'AUTH_REQUIRED')
+  t.is(await codeOf(secret), 'TOKEN_REVOKED')
+  t.is(await codeOf(owner), undefined, 'nobody else')
+  setStatus(ben, 'active')
+  const again = await house.signIn(ben.email)
+  t.is((await refresh(again)).status, 200, 'an active user signs in again')
+  t.is(await codeOf(secret), 'TOKEN_REVOKED')
+  setStatus(ana, 'inactive')
+  t.is((await refresh(owner)).status, 401, 'an owner too')
+})
+
+test('a user deleted in the CRM loses access as well', async t => {
+  const {ben, member, setStatus} = await newOrg()
+  setStatus(ben, 'deleted')
+  t.is((await refresh(member)).status, 401)
+  t.is(await codeOf(member), 'AUTH_REQUIRED')
+})
+
+test('an org that does not follow the CRM’s roles does not ask, and a CRM that does not answer takes nothing', async t => {
+  const {org, key, owner, ben, member, setStatus} = await newOrg()
+  setStatus(ben, 'inactive')
+  house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: 'status5xxBefore'})
+  t.is((await refresh(member)).status, 200, 'the CRM does not answer')
+  t.is((await house.as(owner)('PATCH', `/orgs/${org}/config/settings`, {followsCrmRoles: false})).status, 200)
+  t.is((await refresh(member)).status, 200)
+})
+
+test('a guest who was never a user of this CRM keeps access; one who was deactivated there does not', async t => {
+  const home = await newOrg()
+  const guest = await newOrg()
+  for (const {email} of [guest.ben, home.ben]) {
+    const sent = await house.as(home.owner)('POST', `/orgs/${home.org}/invitations`, {email, role: 'builder'})
+    const token = email === home.ben.email ? home.member : guest.member
+    t.is((await house.as(token)('POST', `/auth/invitations/${sent.body.invitation.id}/accept`)).status, 200)
+  }
+  home.setStatus(home.ben, 'inactive')
+  t.is((await refresh(guest.member)).status, 200)
+  t.is((await refresh(home.member)).status, 401)
+})
+
+test('a deactivated person who signs in again is not let in by an old invitation', async t => {
+  const {org, key, owner, ben, member, setStatus} = await newOrg()
+  const {invitation} = (await house.as(owner)('POST', `/orgs/${org}/invitations`, {email: ben.email, role: 'builder'})).body
+  await house.as(member)('POST', `/auth/invitations/${invitation.id}/accept`)
+  const visit = await beginVisit(house.as(null))
+  const back = await consent(visit, {user: ben.email})
+  setStatus(ben, 'inactive')
+  // What the CRM answers to a user it does not let in: the account is known, the CRM is not.
+  const refused = {type: 'answer', status: 403, body: {code: 'NO_PERMISSION'}} as const
+  house.crm.faults.add({match: {path: '/crm/v8/users', org: key}, times: 1, action: refused})
+  house.crm.faults.add({match: {path: '/crm/v8/org', org: key}, times: 1, action: refused})
+  const {token} = messageOf(await comeBack(house.as(null), back, visit.cookie))
+  t.like((await house.as(token)('GET', '/auth/me')).body, {org: null, role: null})
+  t.is(await codeOf(member), 'AUTH_REQUIRED')
+})
+
+test('an MCP client of a deactivated person gets no more access by its refresh token', async t => {
+  const {ben, setStatus} = await newOrg()
+  const {client, access, refresh: refreshToken} = await letIn(house, {user: ben.email})
+  const renew = (refresh_token: string) => askToken(house, {grant_type: 'refresh_token', client_id: client, refresh_token})
+  const renewed = await renew(refreshToken)
+  t.is(renewed.status, 200)
+  setStatus(ben, 'inactive')
+  t.like(await renew(renewed.body.refresh_token), {status: 400, body: {error: 'invalid_grant'}})
+  t.is(await codeOf(access), 'TOKEN_REVOKED')
+})

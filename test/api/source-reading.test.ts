@@ -1,0 +1,111 @@
+import test from 'ava'
+import {ok, openOrg} from '../importing.ts'
+import {writeWorkbook} from '../workbook.ts'
+import {world} from '../world.ts'
+
+let org: Awaited<ReturnType<typeof openOrg>>
+
+test.before(async t => {
+  org = await openOrg(await world(t, {workers: ['discovery', 'imports']}))
+})
+
+const newImport = async () => {
+  const {import: made} = await ok(org.call('POST', `/orgs/${org.org}/imports`, {name: 'Test', connectorId: org.connector}), 201)
+  return `/orgs/${org.org}/imports/${made.id}`
+}
+
+const add = async (body: string | Uint8Array) => {
+  const path = await newImport()
+  const {source} = await ok(org.call('POST', `${path}/sources?name=test`, body), 201)
+  return {source, at: `${path}/sources/${source.id}`}
+}
+
+const shares = () =>
+  writeWorkbook({
+    sheets: [
+      {
+        name: 'Shares',
+        rows: [
+          ['zip', 'share', 'total'],
+          [
+            {v: 501, s: 1},
+            {v: 0.25, s: 2},
+            {v: 1234567, s: 3},
+          ],
+          [
+            {v: 12345, s: 1},
+            {v: '7.0000000000000007E-2', s: 2},
+            {v: 2345678, s: 3},
+          ],
+        ],
+      },
+    ],
+    formats: ['00000', '0.0%', '#,##0,'],
+  })
+
+test('formatted numbers are read as displayed or as stored, and the source tells which', async t => {
+  const {source, at} = await add(await shares())
+  const numbersIn = ({columns}: any) => columns.map(({numbers}: any) => numbers)
+  const cells = async () => (await ok(org.call('GET', `${at}/rows`), 200)).rows.map(({values}: any) => values)
+  t.deepEqual(numbersIn(source), ['displayed', 'displayed', 'stored'])
+  t.like(source.columns[1], {stored: {percent: 2}, formatted: {displayed: '25', stored: '0.25'}, samples: ['25', '7']})
+  t.deepEqual(
+    source.problems.map(({kind, column}: any) => `${kind} ${column}`),
+    ['ambiguous zip', 'ambiguous total'],
+  )
+  t.deepEqual(await cells(), [
+    ['00501', '25', '1234567'],
+    ['12345', '7', '2345678'],
+  ])
+  t.deepEqual((await ok(org.call('GET', `${at}/rows`), 200)).rows[0].raw, ['501', '0.25', '1234567'])
+
+  const choices = {zip: {as: 'number'}, share: {numbers: 'stored'}, total: {numbers: 'displayed'}}
+  const {source: chosen} = await ok(org.call('PATCH', at, {choices}), 200)
+  t.deepEqual([chosen.choices, chosen.problems, numbersIn(chosen)], [choices, [], ['stored', 'stored', 'displayed']])
+  t.like(chosen.columns[1], {samples: ['0.25', '0.070000000000000007']})
+  t.deepEqual((await cells())[0], ['501', '0.25', '1234.567'])
+
+  const {source: open} = await ok(org.call('PATCH', at, {choices: {zip: null, share: null, total: {numbers: 'stored'}}}), 200)
+  t.deepEqual([numbersIn(open), open.problems.length], [['displayed', 'displayed', 'stored'], 1])
+  t.deepEqual((await cells())[0], ['00501', '25', '1234567'])
+  t.is((await org.call('PATCH', at, {choices: {share: {numbers: 'rounded'}}})).status, 400)
+})
+
+test('where the first sheet has no rows the next one is read and told, until a sheet is chosen', async t => {
+  const sheets = [
+    {name: 'Cover', rows: [['Report']]},
+    {name: 'Data', rows: [['id'], [1]]},
+    {name: 'More', rows: [['id'], [2]]},
+  ]
+  const {source, at} = await add(await writeWorkbook({sheets}))
+  t.like(source, {reader: {sheet: 'Data'}, sniffed: {sheet: 'Data', how: 'first with rows', passed: 'Cover'}, rows: 1})
+  t.like(source.problems, [{kind: 'sheet', column: null}])
+  t.regex(source.problems[0].message, /"Cover" has no rows, so the sheet "Data" is read/)
+  t.regex(source.problems[0].fix, /"More"/)
+  const {source: other} = await ok(org.call('PATCH', at, {reader: {sheet: 'More'}}), 200)
+  t.deepEqual(other.problems, [])
+  const path = await newImport()
+  const named = await org.call('POST', `${path}/sources?sheet=Cover`, await writeWorkbook({sheets}))
+  t.like(named.body, {code: 'FILE_NO_ROWS', sheets: sheets.map(({name}) => ({name}))})
+})
+
+test('a title above the header is a problem with the reader that solves it, and nothing is left out before', async t => {
+  const rows = [['Sales report 2026'], [], ['Name', 'City', 'Amount'], ['Anna', 'Bonn', '5'], ['Boris', 'Bern', '6']]
+  const files: [body: string | Uint8Array, rows: number, reader: object][] = [
+    [rows.map(cells => cells.join(',')).join('\n'), 3, {skipRows: 1}],
+    [await writeWorkbook({sheets: [{name: 'One', rows}]}), 4, {range: 'A3'}],
+  ]
+  for (const [body, read, reader] of files) {
+    const {source, at} = await add(body)
+    t.like(source, {rows: read, header: {title: 'Sales report 2026', columns: ['Name', 'City', 'Amount'], reader}})
+    t.like(source.problems[0], {kind: 'header', column: null, reader})
+    const {source: mended} = await ok(org.call('PATCH', at, {reader: source.problems[0].reader}), 200)
+    t.like(mended, {rows: 2, reader, fileColumns: ['Name', 'City', 'Amount'], problems: []})
+    t.is(mended.header, undefined)
+  }
+})
+
+test('numbers of a workbook have a decimal point, which is no question', async t => {
+  const {source} = await add(await writeWorkbook({sheets: [{name: 'One', rows: [['a'], [{v: '1.234'}], [{v: '2.345'}]]}]}))
+  t.deepEqual(source.problems, [])
+})

@@ -1,0 +1,68 @@
+import type {Deployment} from '../deployment.ts'
+import {CHAOS_FAULTS} from './chaos-faults.ts'
+import {CHAOS_FILES} from './chaos-files.ts'
+import {type Cell, chaosEnvironment, openLanes, playCell} from './chaos-lane.ts'
+import {standWorker} from './fleet.ts'
+import {addAll, ERRORS, type Verdict} from './judge.ts'
+import type {Scenario, Stage} from './scenario.ts'
+
+const lanes = 24
+const timeoutSeconds = 1
+
+/** The faults of the CRM's wire × the kinds of files, each cell with every seed; the cells wait beside each other. */
+export const chaos: Scenario = {
+  row: 'R19',
+  fault: 'COQL lags or is empty, requests arrive late or twice, answers are short or name wrong ids, the clock of the CRM jumps',
+  goal: 'no row lost, double, of a wrong record or an old value that nothing tells of; but for a request that the network delivers twice',
+  async play(stage) {
+    const environment = chaosEnvironment(timeoutSeconds, 2 * lanes)
+    const here = await stage.open({workers: ['discovery'], environment, crm: {journal: {limit: 5_000}}})
+    await standWorker(here, stage, environment)
+    await playCells(here, stage, listCells(stage.asked))
+  },
+}
+
+/** `named`: faults, files, or `fault × file`; all cells where there are none. Each seed plays every cell before the next. */
+export const listCells = ({seed: first, seeds, cells: named}: {seed: number; seeds: number; cells?: string[] | undefined}): Cell[] => {
+  const isNamed = (cell: Omit<Cell, 'seed'>) => !named || [cell.fault.name, cell.file.name, nameOf(cell)].some(name => named.includes(name))
+  const cells = CHAOS_FAULTS.flatMap(fault => CHAOS_FILES.map(file => ({fault, file}))).filter(isNamed)
+  if (cells.length === 0) throw new Error(`No cell of the chaos row is named ${named}`)
+  return Array.from({length: seeds}, (_, n) => cells.map(cell => ({...cell, seed: first + n}))).flat()
+}
+
+export const nameOf = ({fault, file}: Omit<Cell, 'seed'>) => `${fault.name} × ${file.name}`
+
+const playCells = async (here: Deployment, stage: Stage, cells: Cell[]) => {
+  const waiting = [...cells]
+  const found = new Map<string, {seed: number; verdict: Verdict}[]>()
+  const told = {rows: 0, unanswered: 0, failed: 0, twice: 0, needless: 0}
+  const nextLane = openLanes(here)
+  const walk = async () => {
+    const lane = await nextLane()
+    for (let cell = waiting.shift(); cell; cell = waiting.shift()) {
+      const {seed} = cell
+      const verdicts = await playCell(lane, cell).catch((error: Error) =>
+        stage.expect(false, `${nameOf(cell!)}, seed ${seed}: ${error.stack}`),
+      )
+      stage.did('seeds of cells')
+      for (const verdict of verdicts ?? []) {
+        stage.judged({...verdict, says: []})
+        found.set(nameOf(cell), [...(found.get(nameOf(cell)) ?? []), {seed, verdict}])
+        for (const kind of Object.keys(told) as (keyof typeof told)[]) told[kind] += verdict.told![kind]
+      }
+    }
+  }
+  await Promise.all(Array.from({length: Math.min(lanes, cells.length)}, walk))
+  for (const [name, count] of Object.entries(told)) stage.figure(name === 'rows' ? name : `${name}, told`, count)
+  for (const [name, verdicts] of found) for (const line of describeWrong(name, verdicts)) stage.expect(false, line)
+}
+
+/** One line a cell: what is wrong in it, in how many seeds, and the first of it. */
+const describeWrong = (name: string, verdicts: {seed: number; verdict: Verdict}[]): string[] => {
+  const wrong = verdicts.filter(({verdict}) => verdict.says.length > 0)
+  if (wrong.length === 0) return []
+  const errors = addAll(wrong.map(({verdict}) => verdict.errors))
+  const counts = ERRORS.flatMap(kind => (errors[kind] ? [`${errors[kind]} ${kind}`] : []))
+  const seeds = [...new Set(wrong.map(({seed}) => seed))]
+  return [`${name}: ${counts.join(', ')}; seeds ${seeds.join(' ')}; e.g. ${wrong[0]!.verdict.says[0]}`]
+}

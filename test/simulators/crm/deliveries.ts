@@ -1,0 +1,30 @@
+/** Requests that reach the CRM after their connection has ended, by the org they are for. */
+export type Deliveries = {
+  add: (org: string | null, afterMs: number, deliver: () => Promise<void>) => void
+  /** Of one org, or of all. */
+  pending: (org?: string) => number
+  /** Those that have not arrived never will. */
+  cancel: () => void
+}
+
+type Delivery = {org: string | null; timer: NodeJS.Timeout}
+
+export const createDeliveries = (): Deliveries => {
+  const pending = new Set<Delivery>()
+  return {
+    add: (org, afterMs, deliver) => {
+      const arrive = () => {
+        deliver()
+          .catch(error => console.error(error))
+          .finally(() => pending.delete(delivery))
+      }
+      const delivery: Delivery = {org, timer: setTimeout(arrive, afterMs)}
+      pending.add(delivery)
+    },
+    pending: org => [...pending].filter(delivery => org === undefined || delivery.org === org).length,
+    cancel: () => {
+      for (const {timer} of pending) clearTimeout(timer)
+      pending.clear()
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import type {Rec, Values} from './store.ts'
+
+/** Records written a moment ago, each with what a lagging index still shows of it. `before`: null where the index does not know it yet. */
+export type IndexLag = Map<Rec, {until: number; before: Values | null}>
+
+/** `before`: the values the record had until now. A record written twice within the lag keeps showing the older values. */
+export const noteWrite = (lag: IndexLag, rec: Rec, {before, now, seconds}: {before: Values | null; now: number; seconds: number}) => {
+  if (seconds <= 0) return
+  const known = lag.get(rec)
+  lag.set(rec, {until: now + seconds * 1000, before: known && known.until > now ? known.before : before})
+}
+
+/** The record as the index shows it; null while the index does not know it. */
+export const seenThrough = (lag: IndexLag, rec: Rec, now: number): Rec | null => {
+  const pending = lag.get(rec)
+  if (!pending) return rec
+  if (pending.until > now) return pending.before && {...rec, values: pending.before}
+  lag.delete(rec)
+  return rec
+}

@@ -1,0 +1,96 @@
+import anyTest, {type TestFn} from 'ava'
+import {keepAccount, takeHold} from '../../sql/billing-accounts.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import {type Billing, openBilling, pass, seedSubscription, settleMoney} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {openPayer} from '../plan-changing.ts'
+import {makeEvent, statusOf, tell, untilApplied} from '../telling.ts'
+import {until} from '../until.ts'
+
+/** What reaches our rows after a purchase and at the end of a period, and who is named for it. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t)
+})
+test.afterEach(t => settleMoney(t, billing))
+
+test('overage that is switched on while a purchase is being applied waits for it', async t => {
+  const {house} = billing
+  const {org, token} = await house.makeOrg()
+  await seedSubscription(billing, {org, planKey: 'team'})
+  await untilApplied(house)
+  await keepAccount(house.db, org)
+  await until(
+    () => takeHold(house.db, {org, holder: 'events:of-another-worker', seconds: 1}),
+    taken => taken,
+  )
+  t.deepEqual(await ok(house.as(token)('POST', '/billing/overage', {enabled: true}), 200), {overageEnabled: true})
+})
+
+test('an event of a session that the provider does not know is ignored', async t => {
+  const {house} = billing
+  const {org} = await house.makeOrg()
+  const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
+  const session = {id: 'cs_test_of_nobody', object: 'checkout.session', customer, metadata: {}}
+  t.is((await tell(house, makeEvent('evt_unknown_session', 'checkout.session.completed', session))).status, 200)
+  await until(
+    () => statusOf(house, 'evt_unknown_session'),
+    status => status === 'ignored',
+  )
+  const {rows} = await house.hot.query(`select error, attempts from payment_events where id = 'evt_unknown_session'`)
+  t.like(rows[0], {error: 'UNKNOWN_CHECKOUT', attempts: 1})
+})
+
+test('a downgrade that takes effect is recorded as the schedule’s, an ended subscription as the payment provider’s', async t => {
+  const {house} = billing
+  const [down, ended] = [await openPayer(billing, {planKey: 'business'}), await openPayer(billing, {planKey: 'business'})]
+  await untilApplied(house)
+  await ok(down.ask({planKey: 'team'}), 200)
+  await ok(ended.ask({planKey: 'free'}), 200)
+  for (const {org} of [down, ended])
+    await until(
+      () => findSubscription(house.db, org),
+      row => row?.pending != null,
+    )
+  await untilApplied(house)
+  await pass(billing, 32)
+  const changesOf = async (org: string) =>
+    (
+      await house.hot.query(`select subject, via, user_id as person, after from changes where org_id = $1 and page = 'plan' order by id`, [
+        org,
+      ])
+    ).rows
+  const landed = await until(
+    () => changesOf(down.org),
+    rows => rows.at(-1).after?.plan === 'team',
+  )
+  t.like(landed.at(-1), {subject: 'plan.changed', via: 'schedule', person: null})
+  t.like(
+    landed.findLast(({subject}) => subject === 'plan.pending'),
+    {via: 'schedule', person: null, after: null},
+  )
+  t.like(
+    landed.find(({subject}) => subject === 'plan.pending'),
+    {via: 'session', person: down.person},
+  )
+  const {payment, prices} = billing
+  const early = await openPayer(billing, {planKey: 'business'})
+  await untilApplied(house)
+  await ok(early.ask({planKey: 'team'}), 200)
+  await until(
+    () => findSubscription(house.db, early.org),
+    row => row?.pending != null,
+  )
+  await payment.dashboard.changePrice(early.id, prices['team.month'])
+  const byStaff = await until(
+    () => changesOf(early.org),
+    rows => rows.at(-1).after?.plan === 'team',
+  )
+  t.like(byStaff.at(-1), {subject: 'plan.changed', via: 'payment'})
+  const over = await until(
+    () => changesOf(ended.org),
+    rows => rows.at(-1).after?.plan === 'free',
+  )
+  t.like(over.at(-1), {subject: 'plan.changed', via: 'payment', person: null})
+})

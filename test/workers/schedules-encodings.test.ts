@@ -1,0 +1,92 @@
+import anyTest, {type TestFn} from 'ava'
+import {type Org, ok, openOrg} from '../importing.ts'
+import {type FileHost, fire, makeTemplate, noticesOf, seldom, startFileHost} from '../scheduling.ts'
+import {type World, world} from '../world.ts'
+
+const test = anyTest.serial as TestFn
+
+let house: World
+let host: FileHost
+let org: Org
+
+test.before(async t => {
+  host = await startFileHost()
+  house = await world(t, {workers: ['imports', 'discovery', 'schedules', 'clock'], environment: {PRIVATE_HOSTS: host.place}})
+  await house.hot.query(`update plan_versions set limits = limits || '{"schedules": 100}'`)
+  org = await openOrg(house)
+})
+test.after.always(() => host.stop())
+
+const schedule = async (encoding?: string, more: object = {}) => {
+  const sources = [{slot: 'companies', label: 'Companies', columns: ['name', 'number', 'city'], ...(encoding && {reader: {encoding}})}]
+  const template = await makeTemplate(org, {name: `Nightly ${Math.random()}`, sources})
+  const {schedule: made} = await ok(
+    org.call('POST', `${template}/schedules`, {name: 'Nightly', ...seldom, source: host.source, ...more}),
+    201,
+  )
+  return {id: made.id, path: `${template}/schedules/${made.id}`}
+}
+
+const serve = (bytes: Uint8Array, type = 'text/csv') => host.answer(response => void response.setHeader('content-type', type).end(bytes))
+
+const fileOf = (prefix: string) => `name,number,city\nJörg Müller,${prefix}-1,Köln\nÄnne,${prefix}-2,Zürich\n`
+const latin = (prefix: string) => Buffer.from(fileOf(prefix), 'latin1')
+const damaged = (prefix: string) => Buffer.concat([Buffer.from(fileOf(prefix)), Buffer.from([0xe9]), Buffer.from(`x,${prefix}-3,Bonn\n`)])
+const namesOf = (prefix: string) =>
+  house.crm
+    .records('example', 'Accounts')
+    .flatMap((record: any) => (record.Account_Number?.startsWith(`${prefix}-`) ? [record.Account_Name] : []))
+
+for (const [title, {prefix, bytes, encoding, type, code}] of Object.entries({
+  'whose encoding the file does not show': {
+    prefix: 'h1',
+    bytes: latin('h1'),
+    encoding: undefined,
+    type: 'text/csv',
+    code: 'ENCODING_REQUIRED',
+  },
+  'with a bad byte': {prefix: 'h2', bytes: damaged('h2'), encoding: undefined, type: 'text/csv', code: 'BAD_BYTES'},
+  'that is not in the encoding its template keeps': {
+    prefix: 'h3',
+    bytes: latin('h3'),
+    encoding: 'utf-16le',
+    type: 'text/csv',
+    code: 'ENCODING_REQUIRED',
+  },
+  'that is UTF-8 though its template keeps another encoding': {
+    ...{prefix: 'h4', bytes: Buffer.from(fileOf('h4')), encoding: 'windows-1252', type: 'text/csv', code: 'ENCODING_REQUIRED'},
+  },
+  'that does not decode in the encoding its template keeps': {
+    ...{prefix: 'h5', bytes: latin('h5'), encoding: 'shift_jis', type: 'text/csv', code: 'BAD_BYTES'},
+  },
+})) {
+  test(`a scheduled file ${title} is held: nothing is written, and people are told`, async t => {
+    const {id, path} = await schedule(encoding)
+    serve(bytes, type)
+    const firing = await fire(org, path)
+    t.is(firing.outcome, 'failed', JSON.stringify(firing))
+    t.is(firing.reason.code, code)
+    t.deepEqual(namesOf(prefix), [])
+    const notices = await noticesOf(house, id)
+    t.deepEqual(
+      notices.map(({kind}) => kind),
+      ['schedule.failed'],
+    )
+    t.is(notices[0]!.about.code, firing.reason.code)
+    t.truthy(firing.importId, 'the file is kept for a person to decide')
+    const at = `/orgs/${org.org}/imports/${firing.importId}`
+    const {import: held} = await ok(org.call('GET', at), 200)
+    t.is(held.state, 'ready')
+    t.is((await org.call('POST', `${at}/runs`, {})).body.code, code)
+  })
+}
+
+test('a schedule goes on with the encoding its template keeps, and with the charset its file is sent with', async t => {
+  const kept = await schedule('windows-1252')
+  serve(latin('k1'))
+  t.is((await fire(org, kept.path)).outcome, 'done')
+  const sent = await schedule()
+  serve(latin('k2'), 'text/csv; charset=iso-8859-1')
+  t.is((await fire(org, sent.path)).outcome, 'done')
+  for (const prefix of ['k1', 'k2']) t.deepEqual(namesOf(prefix).toSorted(), ['Jörg Müller', 'Änne'])
+})
