@@ -73,7 +73,8 @@ export const insertDiscovery = async (
   {id, connector, modules, diff}: {id: string; connector: string; modules: DiscoveredModule[]; diff: DiscoveryDiff},
 ) => {
   await tx.query(sql.type(z.object({}))`
-    insert into discoveries (id, connector_id, diff) values (${id}, ${connector}, ${sql.jsonb(diff)})`)
+    insert into discoveries (id, connector_id, diff, created_at, seen_at)
+    select ${id}, ${connector}, ${sql.jsonb(diff)}::jsonb, now, now from lading_now() as now`)
   await tx.query(sql.type(z.object({}))`
     insert into discovered_modules (discovery_id, api_name, module)
     select ${id}, module ->> 'apiName', module from jsonb_array_elements(${sql.jsonb(modules)}) as module`)

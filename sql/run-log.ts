@@ -55,6 +55,18 @@ export const listRowLog = (db: Db, {run, flows, row}: {run: number; flows: numbe
       record_id as "recordId", outcome, code, message, at
     from run_log where run_no = ${run} and flow_no = any(${sql.array(flows, 'int2')}) and row_number = ${row} order by seq limit 1000`)
 
+const LateUpdate = z.object({recordId: z.string(), rowKey: z.string(), leftMs: z.number()})
+
+/** Updates and patches that nobody answered in the last `seconds`, in this run or an earlier one of its chain. The oldest is the first. */
+export const listLateUpdates = (db: Db, {run, chain, seconds}: {run: number; chain: number; seconds: number}) =>
+  db.any(sql.type(LateUpdate)`
+    with since as materialized (select lading_now() - make_interval(secs => ${seconds}) as moment)
+    select record_id as "recordId", row_key as "rowKey", (extract(epoch from at - moment) * 1000)::float8 as "leftMs"
+    from since cross join runs join run_log using (run_no)
+    where (run_no = ${run} or run_no = ${chain} or chain_no = ${chain}) and (ended_at is null or ended_at > moment)
+      and run_log.outcome = ${outcomeNo('unanswered')} and record_id is not null and phase in (0, 1) and at > moment
+    order by at`)
+
 /** Rows past the cursor that the run has said something about. */
 export const listLoggedRows = (db: Db, {run, flow, after}: {run: number; flow: number; after: number}) =>
   db.anyFirst(sql.type(z.object({number: z.number()}))`

@@ -69,7 +69,10 @@ const beginIsolated = async (prefix: string) => {
   holdQueries()
   const begun = await begin(prefix)
   const worker = await killWorkers(begun.id, 2)
+  const heldBefore = here.crm.held()
   const {owner} = await untilFence(begun.id, 3)
+  // The child process reports that it took the run before it sends a query.
+  await until(here.crm.held, held => held > heldBefore)
   const child = Number(owner!.split(':').at(-1))
   return {...begun, worker, child}
 }

@@ -1,7 +1,7 @@
 import {once} from 'node:events'
 import test from 'ava'
 import {parse} from 'csv-parse/sync'
-import {accountRows, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
+import {accountRows, accounts, ok, openOrg, prepareImport, readLog, untilEnded, untilRun} from '../importing.ts'
 import {assertAccounted, countBy} from '../oracle.ts'
 import {until} from '../until.ts'
 import {endWorker, openWorkers} from '../worker-process.ts'
@@ -26,7 +26,9 @@ const creates = {method: 'POST', path: '/crm/v8/Accounts'}
 /** Nothing of it is unique. */
 const flow = {module: 'Accounts', fields: [{field: 'Account_Name', mode: 'column', source: 'number'}]}
 
-const begin = async (csv: string, by = org) => {
+const begin = (csv: string, by = org) => beginFlow(csv, flow, by)
+
+const beginFlow = async (csv: string, flow: object, by = org) => {
   const rows = csv.trim().split('\n').length - 1
   const {path} = await prepareImport(by, {csv, flow})
   const {run} = await ok(by.call('POST', `${path}/runs`, {}), 202)
@@ -62,12 +64,12 @@ test.serial('workers killed with the answer lost, as they look for the records, 
     t.is(run.rowsWritten, 150)
     t.is(mine(prefix, company).length, 150)
     const lost = new Set(log.filter(({outcome}) => outcome === 'unanswered').map(({rowNumber}) => rowNumber)).size
-    const [found, sent] = ['MADE_EARLIER', 'made_after_no_answer'].map(
-      word => log.filter(({code, outcome}) => code === word || outcome === word).length,
-    )
+    const found = log.filter(({code}) => code === 'MADE_EARLIER').map(({rowNumber}) => rowNumber)
+    const sentAgain = log.filter(({outcome}) => outcome === 'made_after_no_answer').map(({rowNumber}) => rowNumber)
     t.true(lost > 0)
-    t.is(found! + sent!, lost)
-    all += found!
+    // A row whose answer was lost twice is both.
+    t.is(new Set([...found, ...sentAgain]).size, lost)
+    all += found.length
   }
   t.true(all >= 100)
 })
@@ -119,4 +121,25 @@ test.serial('workers killed again and again, answers lost before and after: what
   }
   t.true(log.some(({outcome}) => outcome === 'unanswered'))
   t.is(run.rowsWritten, 200)
+})
+
+test.serial("a dead worker's update that the CRM executes late does not overwrite a later row's update", async t => {
+  const csv = 'name,number,city\nFirst,LU-1,Late\nSecond,LU-1,Latest\n'
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Before', Account_Number: 'LU-1'}])
+  here.crm.faults.add({match: {method: 'PUT', path: '/crm/v8/Accounts'}, times: 1, action: {type: 'hold', when: 'before'}})
+  const {end, runPath} = await beginFlow(csv, accounts)
+  const worker = startWorker()
+  await until(here.crm.held, held => held > 0)
+  await endWorker(worker)
+  startWorker()
+  await until(
+    () => readLog(org.call, runPath),
+    log => log.some(({outcome}) => outcome === 'updated'),
+  )
+  here.crm.release()
+  await end()
+  t.like(
+    here.crm.records('example', 'Accounts').find(({Account_Number}) => Account_Number === 'LU-1'),
+    {Account_Name: 'Second', Billing_City: 'Latest'},
+  )
 })

