@@ -20,7 +20,7 @@ export const DiscoveredField = z.object({
   /** On a layout the connection's user sees. */
   visible: z.boolean(),
   /** What people see and what goes over the wire: they part when an option is renamed. */
-  picklist: z.array(z.object({display: z.string(), actual: z.string()})),
+  picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
   lookup: z.object({module: z.string()}).nullable(),
   subform: z.object({module: z.string()}).nullable(),
 })

@@ -22,8 +22,11 @@ export const DiscoveredField = Answer({
   picklist: z
     .array(
       Answer({
-        display: z.string().describe('What people see'),
-        actual: z.string().describe('What goes over the wire; differs from `display` once an option was renamed'),
+        display: z.string().describe('What people see, and what the CRM takes and returns'),
+        actual: z
+          .string()
+          .describe('What the CRM keeps inside; differs from `display` if the option was renamed. Accepted wherever `display` is'),
+        unused: z.literal(true).optional().describe('No layout offers it any more, but records may hold it'),
       }),
     )
     .describe('Its options; empty for what is no picklist'),

@@ -61,7 +61,7 @@ export const formulaPrompt = ({
       ...(annotation?.description && {description: text(annotation.description.slice(0, 500))}),
       ...(annotation?.format && {format: text(annotation.format.slice(0, 200))}),
       ...(annotation?.pii !== true &&
-        field.picklist.length > 0 && {options: field.picklist.slice(0, mostOptions).map(({actual}) => text(actual))}),
+        field.picklist.length > 0 && {options: field.picklist.slice(0, mostOptions).map(({display}) => text(display))}),
     },
     ...(source !== null && {source}),
     columns: columns.map(({name, samples, personal}, at) =>

@@ -77,17 +77,16 @@ const describeField = (field: Json, requiredOnLayout: Set<string>): DiscoveredFi
     updatable: !readOnly && operations?.api_update !== false,
     readOnly,
     visible: field.visible !== false && field.type !== 'unused',
-    picklist: childrenOf(field, 'pick_list_values')
-      .filter(option => option.type !== 'unused')
-      .map(describeOption),
+    picklist: childrenOf(field, 'pick_list_values').map(describeOption),
     lookup: lookup === null ? null : {module: lookup},
     subform: subform === null ? null : {module: subform},
   }
 }
 
-const describeOption = ({display_value, actual_value}: Json) => {
+/** An unused option is on no layout, but records may hold it and the API takes it. */
+const describeOption = ({display_value, actual_value, type}: Json): DiscoveredField['picklist'][number] => {
   const display = text(display_value)
-  return {display, actual: text(actual_value) || display}
+  return {display, actual: text(actual_value) || display, ...(type === 'unused' && {unused: true})}
 }
 
 /** `{}` is not unique; older versions write the flag in one word and as text. */

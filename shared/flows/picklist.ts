@@ -2,15 +2,21 @@ import {type Conversion, type FieldShape, type Refused, type Rules, taken, tooLo
 
 export const fold = (text: string) => text.trim().toLowerCase()
 
-/** Exact, then by what people see, then whatever the case: the CRM would store a stranger silently. Source: wire reference, trap T7. */
-export const findChoice = (text: string, {picklist}: Pick<FieldShape, 'picklist'>): string | undefined => {
+/**
+ * Finds the option with this display value, then with this actual value, then with either in another case. The CRM stores a text that names no
+ * option without an error.
+ */
+export const findOption = (text: string, {picklist}: Pick<FieldShape, 'picklist'>) => {
   const folded = text.toLowerCase()
-  const choice =
-    picklist.find(({actual}) => actual === text) ??
+  return (
     picklist.find(({display}) => display === text) ??
-    picklist.find(({actual, display}) => [actual, display].some(name => name.toLowerCase() === folded))
-  return choice?.actual
+    picklist.find(({actual}) => actual === text) ??
+    picklist.find(({actual, display}) => [display, actual].some(name => name.toLowerCase() === folded))
+  )
 }
+
+/** The display value of the option: what create, update and COQL take. Source: help.zoho.com, Kaizen #205, "Use the display_value in API requests". */
+export const findChoice = (text: string, field: Pick<FieldShape, 'picklist'>): string | undefined => findOption(text, field)?.display
 
 /** By the mapping's own table first; then by the list; then as the mapping says of strangers. */
 const choose = (text: string, field: FieldShape, {map, unlisted}: Rules): string | undefined =>

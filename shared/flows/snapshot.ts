@@ -17,7 +17,7 @@ const Field = z.object({
   length: z.number().nullable(),
   decimalPlaces: z.number().nullable().default(null),
   unique: z.boolean(),
-  picklist: z.array(z.object({display: z.string(), actual: z.string()})),
+  picklist: z.array(z.object({display: z.string(), actual: z.string(), unused: z.literal(true).optional()})),
 })
 
 /** By column. `as`: text that looks like numbers is kept as it is, or not. `numbers`: since format 4; without it, as stored. */

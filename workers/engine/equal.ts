@@ -1,5 +1,6 @@
 import type {FieldShape} from '../../shared/flows/converted.ts'
 import {roundTo} from '../../shared/flows/numbers.ts'
+import {findOption} from '../../shared/flows/picklist.ts'
 
 export type Field = Pick<FieldShape, 'apiName' | 'type' | 'decimalPlaces' | 'picklist'>
 type Values = Record<string, unknown>
@@ -100,10 +101,10 @@ const idIn = (value: unknown) => String(typeof value === 'object' && value !== n
 
 const areChoices: Comparison = (sent, read, field) => choice(sent, field) === choice(read, field)
 
-/** A choice has two names, and either may be sent or told. */
-const choice = (value: unknown, {picklist}: Field) => {
+/** An option has two values, and either may be sent or read. */
+const choice = (value: unknown, field: Field) => {
   const text = plain(value)
-  return picklist.find(({actual, display}) => actual === text || display === text)?.actual ?? text
+  return findOption(text, field)?.actual ?? text
 }
 
 const areSets: Comparison = (sent, read, field) => {

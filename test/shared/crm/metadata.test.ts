@@ -77,7 +77,7 @@ test('a layout’s requirement is not the module’s', t => {
   t.like(describe({system_mandatory: true}), {required: true, layoutRequired: false})
 })
 
-test('a picklist keeps what people see and what is sent, without retired options', t => {
+test('a picklist keeps both values of each option, and marks those that no layout offers', t => {
   const values = [
     {display_value: 'Fresh', actual_value: 'New', type: 'used'},
     {display_value: 'Plain'},
@@ -86,6 +86,7 @@ test('a picklist keeps what people see and what is sent, without retired options
   t.deepEqual(describe({data_type: 'picklist', pick_list_values: values}).picklist, [
     {display: 'Fresh', actual: 'New'},
     {display: 'Plain', actual: 'Plain'},
+    {display: 'Retired', actual: 'Retired', unused: true},
   ])
 })
 

@@ -74,7 +74,7 @@ const bigint: Maker = ({length}) => {
 }
 
 const picklist: Maker = ({org, spec, length}) => {
-  const known = new Set(actualValues(spec))
+  const known = new Set(displayValues(spec))
   return value => {
     if (typeof value !== 'string') return expected('picklist')
     if (value.length > length) return tooLong(length)
@@ -83,7 +83,7 @@ const picklist: Maker = ({org, spec, length}) => {
 }
 
 const multiPicklist: Maker = ({org, spec}) => {
-  const known = new Set(actualValues(spec))
+  const known = new Set(displayValues(spec))
   return value => {
     if (!Array.isArray(value) || value.some(one => typeof one !== 'string')) return expected('jsonarray')
     return org.switches.strictPicklists && value.some(one => !known.has(one)) ? expected('jsonarray') : value
@@ -135,7 +135,8 @@ const checks: Record<DataType, Maker> = {
   formula: readOnly,
 }
 
-export const actualValues = (spec: FieldSpec) => (spec.options ?? []).map(option => (typeof option === 'string' ? option : option.actual))
+/** What writes take and reads answer. Source: help.zoho.com, Kaizen #205; the vendor's SDK validates it (lib/utils/util/utility.js). */
+export const displayValues = (spec: FieldSpec) => (spec.options ?? []).map(option => (typeof option === 'string' ? option : option.display))
 
 /** `{"id":"44…"}`, or the bare id. */
 const idIn = (value: unknown): string | null => {

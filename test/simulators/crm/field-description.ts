@@ -103,14 +103,14 @@ const decimals = ({spec}: Field) => (['double', 'currency', 'percent'].includes(
 
 const options = (org: Org, module: Module, {spec}: Field) =>
   (spec.options ?? []).map((option, index) => {
-    const {display, actual} = typeof option === 'string' ? {display: option, actual: option} : option
+    const {display, actual, unused = false} = typeof option === 'string' ? {display: option, actual: option} : option
     return {
       id: namedId(org, `option ${module.name}.${spec.name}=${actual}`),
       display_value: display,
       actual_value: actual,
       reference_value: actual,
       sequence_number: index + 1,
-      type: 'used',
+      type: unused ? 'unused' : 'used',
       colour_code: '#658BA8',
     }
   })

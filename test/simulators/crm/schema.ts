@@ -40,7 +40,7 @@ export type FieldSpec = {
   unused?: boolean
   /** Required by the layout: checked only when a record names its `Layout`. */
   layoutRequired?: boolean
-  options?: (string | {display: string; actual: string})[]
+  options?: (string | {display: string; actual: string; unused?: boolean})[]
   /** The module a lookup points at. */
   lookup?: string
   subform?: {module: string; columns: FieldSpec[]}

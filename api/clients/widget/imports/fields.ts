@@ -12,7 +12,17 @@ export type Module = {
   enabled: boolean
   removed: boolean
 }
-export type Option = {display: string; actual: string}
+export type Option = {display: string; actual: string; unused?: true}
+
+/** The choices for a picklist field. Options that no layout offers any more come last. */
+export const choicesOf = ({picklist}: {picklist: Option[]}) =>
+  [...picklist]
+    .sort((one, other) => Number(one.unused ?? false) - Number(other.unused ?? false))
+    .map(({display, unused}) => ({value: display, label: unused ? `${display} (no longer offered)` : display}))
+
+/** The choice a stored value stands for: an earlier version stored actual values. */
+export const chosenOf = ({picklist}: {picklist: Option[]}, value: string) =>
+  (picklist.find(({display}) => display === value) ?? picklist.find(({actual}) => actual === value))?.display ?? value
 export type Field = {
   apiName: string
   label: string

@@ -1,7 +1,7 @@
 import {html, type Markup} from '../html.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {ExpressionField, type Target} from './expression-field.ts'
-import {type Field, isLink, isPicklist, isUserLink} from './fields.ts'
+import {choicesOf, chosenOf, type Field, isLink, isPicklist, isUserLink} from './fields.ts'
 import {type Issue, issuesAt, sayIssue} from './flows.ts'
 import type {Mapping} from './import.ts'
 import {PicklistFields} from './picklist-fields.ts'
@@ -57,15 +57,10 @@ const FromColumn = (props: ModeProps) => {
 const Static = (props: ModeProps) => {
   const {mapping, field, issues, change} = props
   const value = mapping.staticValue ?? ''
-  const options =
-    field.type === 'boolean'
-      ? booleans
-      : field.type === 'picklist'
-        ? field.picklist.map(({actual, display}) => ({value: actual, label: display}))
-        : null
+  const options = field.type === 'boolean' ? booleans : field.type === 'picklist' ? choicesOf(field) : null
   const set = (staticValue: string) => change({staticValue})
   return options
-    ? html`<${Select} label="Value" error=${errorAt(issues, 'staticValue')} value=${value} options=${[{value: '', label: 'Choose a value …'}, ...options]} onChange=${set} />`
+    ? html`<${Select} label="Value" error=${errorAt(issues, 'staticValue')} value=${chosenOf(field, value)} options=${[{value: '', label: 'Choose a value …'}, ...options]} onChange=${set} />`
     : html`<${TextField} label="Value" hint="Every row gets it" error=${errorAt(issues, 'staticValue')} value=${value} onInput=${set} />`
 }
 const booleans = [

@@ -2,6 +2,7 @@ import {useState} from 'preact/hooks'
 import {html} from '../html.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
+import {choicesOf, chosenOf} from './fields.ts'
 import {issuesAt, sayIssue, strangeWords} from './flows.ts'
 import type {ModeProps} from './mapping-modes.ts'
 
@@ -34,7 +35,7 @@ export const PicklistFields = ({mapping, field, sample, seen, issues, change}: M
               .map(sayIssue)
               .join('. ')} />`,
         )}
-        <${AddWord} add=${(word: string) => set(word, field.picklist[0]?.actual ?? '')} />
+        <${AddWord} add=${(word: string) => set(word, choicesOf(field)[0]?.value ?? '')} />
       </fieldset>
     `
     }
@@ -46,7 +47,7 @@ const without = (map: Record<string, string>, word: string) => Object.fromEntrie
 type WordProps = {word: string; value: string; field: ModeProps['field']; set: (word: string, value: string) => void; error: string}
 
 const OneWord = ({word, value, field, set, error}: WordProps) => html`
-  <${Select} label=${word} error=${error || null} value=${value} options=${[{value: '', label: 'nothing: it fails the row'}, ...field.picklist.map(({actual, display}) => ({value: actual, label: display}))]} onChange=${(chosen: string) => set(word, chosen)} />
+  <${Select} label=${word} error=${error || null} value=${chosenOf(field, value)} options=${[{value: '', label: 'nothing: it fails the row'}, ...choicesOf(field)]} onChange=${(chosen: string) => set(word, chosen)} />
 `
 
 const AddWord = ({add}: {add: (word: string) => void}) => {
