@@ -7,6 +7,7 @@ import type {Log} from '../log.ts'
 import {type Allowances, openAllowances} from './allowance.ts'
 import type {Budget} from './budget.ts'
 import {type Client, openClient} from './client.ts'
+import type {Controls} from './controls.ts'
 import {findRecords} from './coql.ts'
 import type {DiscoveredModule} from './discovered.ts'
 import type {CrmError, CrmProblem} from './error.ts'
@@ -192,13 +193,13 @@ const openZoho = (tools: Tools): Adapter => ({
   },
 })
 
-const verbs = (reach: Reach): Verbs => ({
+const verbs = (reach: Reach, controls: Controls = new Map()): Verbs => ({
   isRecordId: text => /^\d{1,20}$/.test(text),
   createRecords: (module, records, options) => createRecords(reach, module, records, options),
   updateRecords: (module, records, options) => updateRecords(reach, module, records, options),
   replaceRows: (module, parents, options) => replaceRows(reach, module, parents, options),
-  readRowIds: (module, id, subform, options) => readRowIds(reach, module, id, subform, options),
-  findRecords: (query, options) => findRecords(reach, query, options),
+  readRowIds: (module, id, subform, options) => readRowIds(reach, module, id, subform, {...options, controls}),
+  findRecords: (query, options) => findRecords(reach, query, {...options, controls}),
   findMade: (query, options) => findMade(reach, query, options),
   readRecord: async (module, id, options) => (await readRecordWithClock(reach, module, id, options)).record,
   readRecordWithClock: (module, id, options) => readRecordWithClock(reach, module, id, options),

@@ -1,4 +1,4 @@
-import {pagesPerQuery, readPage, recordsPerPage, spell, valuesPerQuery} from './coql.ts'
+import {pagesPerQuery, readPage, recordsPerPage, spell, valuesPerQuery} from './coql-page.ts'
 import type {MadeQuery, ReadOptions} from './crm.ts'
 import {CrmError, isTokenRefused} from './error.ts'
 import type {Reach} from './reach.ts'

@@ -149,7 +149,7 @@ const failed = ({status, json, retryAfterMs}: Answer): CrmProblem => {
   return {...unanswered({status, response: envelope}), code: codeOf(envelope), details: envelope?.details ?? null, retryAfterMs}
 }
 
-const unanswered = ({
+export const unanswered = ({
   status,
   response = null,
   retryable = true,

@@ -1,3 +1,4 @@
+import type {Controls} from './controls.ts'
 import {findRecords} from './coql.ts'
 import type {ReadOptions, WriteAnswer, WriteOptions} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
@@ -20,7 +21,7 @@ export const readRowIds = async (
   module: string,
   id: string,
   {field, child}: {field: string; child: string},
-  options: ReadOptions = {},
+  options: ReadOptions & {controls: Controls},
 ): Promise<string[] | null> => {
   const outcome = await reach({
     operation: 'read',
@@ -37,7 +38,7 @@ export const readRowIds = async (
   return ids
 }
 
-const pageThrough = async (reach: Reach, child: string, parent: string, options: ReadOptions): Promise<string[]> => {
+const pageThrough = async (reach: Reach, child: string, parent: string, options: ReadOptions & {controls: Controls}): Promise<string[]> => {
   const {records, unaskable} = await findRecords(reach, {module: child, field: 'Parent_Id', values: [parent], fields: []}, options)
   if (unaskable[0]) throw new CrmError(unaskable[0].crm)
   return records.map(({id}) => id)

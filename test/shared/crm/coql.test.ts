@@ -1,5 +1,5 @@
 import anyTest, {type TestFn} from 'ava'
-import type {Connection} from '../../../shared/crm/crm.ts'
+import {type Connection, CrmError} from '../../../shared/crm/crm.ts'
 import {type Place, place} from './place.ts'
 
 const test = anyTest.serial as TestFn<{place: Place; connection: Connection}>
@@ -39,8 +39,44 @@ test('records whose field equals a value come with id and fields, and nothing el
 test('nothing is found, and nothing is asked for no values', async t => {
   const {place, connection} = t.context
   t.deepEqual(await byCode(connection, ['A-1']), {records: [], unaskable: []})
+  place.standIn.clear()
   t.deepEqual(await byCode(connection, []), {records: [], unaskable: []})
-  t.is(queries(place).length, 1)
+  t.is(queries(place).length, 0)
+})
+
+const answerEmpty = ({standIn}: Place, times: number) =>
+  standIn.faults.add({match: {path: '/crm/v8/coql'}, times, action: {type: 'emptyBody', status: 204}})
+
+test('an empty answer is not believed while the same query does not find a value that a record holds', async t => {
+  const {place} = t.context
+  const connection = await place.crm.open(t.context.connection.connector.id)
+  make(place, ['Held', 'Sought'])
+  answerEmpty(place, 2)
+  t.deepEqual(codesOf((await byCode(connection, ['Sought', 'Missing'])).records), ['Sought'])
+  answerEmpty(place, 3)
+  t.deepEqual(codesOf((await byCode(connection, ['Held'])).records), ['Held'])
+  t.deepEqual((await byCode(connection, ['Missing'])).records, [], 'the control is not answered')
+  const [last] = queries(place).slice(-1)
+  t.regex(String(last!.body.select_query), /where \(Code in \('Missing'\) or Code = '(Sought|Held)'\)/)
+
+  answerEmpty(place, 1_000)
+  const error = await t.throwsAsync(byCode(connection, ['Missing']), {instanceOf: CrmError})
+  t.like(error!.crm, {unanswered: true, retryable: true})
+  place.standIn.faults.clear()
+})
+
+test('a control that was deleted is replaced; without any record an empty answer is believed', async t => {
+  const {place} = t.context
+  const connection = await place.crm.open(t.context.connection.connector.id)
+  make(place, ['First', 'Second'])
+  await byCode(connection, ['First'])
+  place.standIn.clear()
+  make(place, ['Second'])
+  t.deepEqual((await byCode(connection, ['Missing'])).records, [])
+  place.standIn.clear()
+  t.deepEqual((await byCode(connection, ['Missing'])).records, [])
+  make(place, ['Third'])
+  t.deepEqual(codesOf((await byCode(connection, ['Third'])).records), ['Third'])
 })
 
 test('fifty values a query, three queries at once', async t => {
