@@ -72,6 +72,12 @@ export const listHolders = (db: Db, {chain, module, records}: {chain: number; mo
     select record_id as "recordId", row_key as key from chain_rows
     where chain_no = ${chain} and module_no = ${module} and record_id = any(${sql.array(records, 'text')}) and how in (1, 2)`)
 
+/** Some records that rows of the chain created, mostly those of its first rows. */
+export const listCreated = (db: Db, {chain, module, limit}: {chain: number; module: number; limit: number}) =>
+  db.anyFirst(sql.type(z.object({recordId: z.string()}))`
+    select record_id as "recordId" from chain_rows
+    where chain_no = ${chain} and module_no = ${module} and how in (1, 2) order by row_key limit ${limit}`)
+
 /** Rows that wrote these records in other runs of the chain. */
 export const listWriters = (db: Db, {chain, run, module, records}: {chain: number; run: number; module: number; records: string[]}) =>
   db.any(sql.type(z.object({recordId: z.string(), key: z.string()}))`

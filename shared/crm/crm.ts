@@ -66,7 +66,7 @@ export type Connection = {
    * The ids of the records that one user made in a window of time, at most 2,000, and perhaps others': whoever asks compares again.
    * `many`: there are more. It answers null where the CRM will not be asked that, and is null where no such destination can be.
    */
-  findMade: ((query: MadeQuery, options?: ReadOptions) => Promise<{ids: string[]; clockOffsetMs: number} | 'many' | null>) | null
+  findMade: ((query: MadeQuery, options?: ReadOptions) => Promise<MadeAnswer | 'many' | null>) | null
   /** Null when the CRM has no such record. */
   readRecord(module: string, id: string, options?: ReadOptions): Promise<CrmRecord | null>
   /** With the CRM's clock as it answered, for whoever compares times. */
@@ -105,7 +105,13 @@ export type MadeQuery = {
   fromMs: number
   toMs: number
   groups: {field: string; values: string[]}[][]
+  /** A record that the same search has to find as well. Without one an empty answer proves nothing. */
+  control?: MadeControl | null
 }
+/** `createdMs`: by the CRM's clock. `values`: of the groups' fields. `lagMs`: so long after its creation a search may not find it. */
+export type MadeControl = {id: string; createdMs: number; values: Record<string, string>; lagMs: number}
+/** `isProven`: every query found the control, so records that are not among `ids` do not exist. */
+export type MadeAnswer = {ids: string[]; clockOffsetMs: number; isProven: boolean}
 export type ReadOptions = {signal?: AbortSignal}
 /** `onlyAsProbe`: of a spent day, as the one call a minute or not at all. */
 export type LicenceOptions = ReadOptions & {onlyAsProbe?: boolean}

@@ -1,9 +1,10 @@
+import {mostEmptyAnswers} from './controls.ts'
 import {pagesPerQuery, readPage, recordsPerPage, spell, valuesPerQuery} from './coql-page.ts'
-import type {MadeQuery, ReadOptions} from './crm.ts'
+import type {MadeAnswer, MadeControl, MadeQuery, ReadOptions} from './crm.ts'
 import {CrmError, isTokenRefused} from './error.ts'
 import type {Reach} from './reach.ts'
 
-type Made = {ids: string[]; clockOffsetMs: number} | 'many'
+type Made = MadeAnswer | 'many'
 
 /** Clocks that agree to within this count as one: the CRM's answers tell its time to the second, and take theirs to arrive. */
 const toleranceMs = 2_000
@@ -11,11 +12,18 @@ const toleranceMs = 2_000
 /**
  * Which records a user made in a window of time. Whether the CRM takes its user as a condition is not documented, nor what it takes as a
  * value: what it will not read is asked again without the field, and then without the user. The window is by our clock; the CRM's is told
- * by its first answer, and where they differ it is asked again by its own.
+ * by its first answer, and where they differ it is asked again by its own. A query that does not find the control is asked again, up to six times.
  */
-export const findMade = async (reach: Reach, query: MadeQuery, {signal}: ReadOptions = {}): Promise<Made | null> => {
+export const findMade = async (reach: Reach, query: MadeQuery, options: ReadOptions = {}): Promise<Made | null> => {
+  const found = await findInForms(reach, query, options)
+  // The window that reaches back to the control may hold too many records.
+  return found === 'many' && query.control ? findInForms(reach, {...query, control: null}, options) : found
+}
+
+const findInForms = async (reach: Reach, query: MadeQuery, {signal}: ReadOptions): Promise<Made | null> => {
   const by = [`Created_By = '${query.user}'`]
-  const byFields = (count: number) => query.groups.map(group => [...by, ...group.slice(0, count).map(conditionOn)])
+  const byFields = (count: number) =>
+    query.groups.map(group => [...by, ...group.slice(0, count).map(one => conditionOn(one, query.control))])
   const oneField = byFields(1)
   for (const conditions of [...(oneField.length ? [oneField] : []), [by], [[]]]) {
     const found = await askAll(reach, query, conditions, signal).catch(orUndefined)
@@ -29,8 +37,8 @@ export const findMade = async (reach: Reach, query: MadeQuery, {signal}: ReadOpt
   return null
 }
 
-const conditionOn = ({field, values}: {field: string; values: string[]}) => {
-  const literals = [...new Set(values)].flatMap(spell)
+const conditionOn = ({field, values}: {field: string; values: string[]}, control: MadeControl | null | undefined) => {
+  const literals = [...new Set([...values, ...(control ? [control.values[field]!] : [])])].flatMap(spell)
   if (literals.length > valuesPerQuery) throw new RangeError(`A query takes ${valuesPerQuery} values, not ${literals.length}`)
   return `${field} in (${literals.map(({text}) => text).join(',')})`
 }
@@ -43,28 +51,39 @@ const orUndefined = (error: unknown) => {
 
 /** `asked`: the conditions of each query beside the window. */
 const askAll = async (reach: Reach, query: MadeQuery, asked: readonly string[][], signal: AbortSignal | undefined): Promise<Made> => {
+  const {control} = query
   const ids = new Set<string>()
   let offsetMs = 0
+  let isProven = Boolean(control)
   for (const conditions of asked) {
     let found = await readIds(reach, query, {conditions, offsetMs, signal})
     if (isOff(found.clockOffsetMs, offsetMs)) {
       offsetMs = found.clockOffsetMs!
       found = await readIds(reach, query, {conditions, offsetMs, signal})
     }
+    const lacksControl = () => control && !found.more && !found.ids.includes(control.id)
+    const isOldEnough = control && control.createdMs + control.lagMs < Date.now() + offsetMs
+    for (let tried = 1; isOldEnough && lacksControl() && tried < mostEmptyAnswers; tried++) {
+      for (const id of found.ids) ids.add(id)
+      found = await readIds(reach, query, {conditions, offsetMs, signal})
+    }
+    if (lacksControl()) isProven = false
     for (const id of found.ids) ids.add(id)
     if (found.more || ids.size > recordsPerPage * pagesPerQuery) return 'many'
   }
-  return {ids: [...ids], clockOffsetMs: offsetMs}
+  if (control) ids.delete(control.id)
+  return {ids: [...ids], clockOffsetMs: offsetMs, isProven}
 }
 
 const isOff = (toldMs: number | null, assumedMs: number) => toldMs !== null && Math.abs(toldMs - assumedMs) > toleranceMs
 
 type Asked = {conditions: string[]; offsetMs: number; signal: AbortSignal | undefined}
 
-const readIds = async (reach: Reach, {module, fromMs, toMs}: MadeQuery, {conditions, offsetMs, signal}: Asked) => {
-  const from = `Created_Time >= '${sayMoment(Math.floor((fromMs + offsetMs) / 1000))}'`
-  const to = `Created_Time <= '${sayMoment(Math.ceil((toMs + offsetMs) / 1000))}'`
-  const where = pairUp([from, to, ...conditions])
+/** `between` with offsets is seen in programs that run against live orgs; of a pair of comparisons some report a SYNTAX_ERROR. */
+const readIds = async (reach: Reach, {module, fromMs, toMs, control}: MadeQuery, {conditions, offsetMs, signal}: Asked) => {
+  const from = sayMoment(Math.floor(Math.min(fromMs + offsetMs, control?.createdMs ?? Number.POSITIVE_INFINITY) / 1000))
+  const to = sayMoment(Math.ceil(Math.max(toMs + offsetMs, control?.createdMs ?? 0) / 1000))
+  const where = pairUp([`Created_Time between '${from}' and '${to}'`, ...conditions])
   const ids: string[] = []
   let clockOffsetMs: number | null = null
   for (let page = 0; page < pagesPerQuery; page++) {

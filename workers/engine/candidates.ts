@@ -1,6 +1,7 @@
-import {CrmError, type CrmRecord, type MadeQuery} from '../../shared/crm/crm.ts'
+import {CrmError, type CrmRecord, type MadeControl, type MadeQuery} from '../../shared/crm/crm.ts'
 import {isTokenRefused} from '../../shared/crm/error.ts'
-import {listHows} from '../../sql/chain-rows.ts'
+import {listCreated, listHows} from '../../sql/chain-rows.ts'
+import {lagSecondsOf} from './admission.ts'
 import {findHeldElsewhere} from './claims.ts'
 import type {Context} from './context.ts'
 import {comparedOf} from './equal.ts'
@@ -12,7 +13,14 @@ import type {Row, Track} from './row.ts'
 export type Window = {fromMs: number; toMs: number}
 
 /** `madeAtMs`: by this process's clock. `field`: the most selective of those the CRM was searched by. */
-export type Found = {records: {record: CrmRecord; madeAtMs: number}[]; field: string | null}
+export type Found = {
+  records: {record: CrmRecord; madeAtMs: number}[]
+  field: string | null
+  /** A record that is not among them does not exist. */
+  isProven: boolean
+  /** The chain has created a record, by which a search can be proven. */
+  hasControl: boolean
+}
 
 const idsPerRead = 50
 /** The CRM answers 50 fields at most; two are the maker's and the moment's. Source: wire reference 5.1. */
@@ -35,7 +43,8 @@ export const findRecords = async (ctx: Context, track: Track, rows: Row[], windo
   const fields = selectiveFieldsOf(track, rows)
   const {crmUserId: user} = connection.connector
   const [fromMs, toMs] = [window.fromMs - toleranceMs, window.toMs + toleranceMs]
-  const query = {module: track.module.apiName, user, fromMs, toMs, groups: groupValues(fields, rows)}
+  const control = await readControl(ctx, track, fields)
+  const query = {module: track.module.apiName, user, fromMs, toMs, groups: groupValues(fields, rows), control}
   const made = await askPatiently(ctx, async () => (await connection.findMade?.(query, {signal: lease.lost})) ?? null)
   if (made === null || made === 'many') return null
   const read = await readAll(ctx, track, rows, made.ids)
@@ -43,8 +52,32 @@ export const findRecords = async (ctx: Context, track: Track, rows: Row[], windo
   const records = read
     .filter(record => makerOf(record) === user)
     .map(record => ({record, madeAtMs: Date.parse(String(record.Created_Time)) - made.clockOffsetMs}))
-  return {records: records.filter(({madeAtMs}) => isWithin(window, madeAtMs)), field: fields[0]?.apiName ?? null}
+  const {isProven} = made
+  const within = records.filter(({madeAtMs}) => isWithin(window, madeAtMs))
+  return {records: within, field: fields[0]?.apiName ?? null, isProven, hasControl: control !== null}
 }
+
+const controlsRead = 10
+
+/** The oldest of some records that the chain created and this CRM user made, with a value in each of the fields. */
+const readControl = async (ctx: Context, {module}: Track, fields: Field[]): Promise<MadeControl | null> => {
+  const {connection, lease} = ctx
+  const ids = await listCreated(ctx.db, {chain: ctx.chain, module: module.no, limit: controlsRead})
+  if (ids.length === 0) return null
+  const names = fields.map(({apiName}) => apiName)
+  const query = {module: module.apiName, ids: [...ids], fields: ['Created_By', 'Created_Time', ...names]}
+  const read = await askPatiently(ctx, () => connection.readRecords(query, {signal: lease.lost}).catch(orNull))
+  const controls = (read ?? []).flatMap(record => {
+    const values = names.map(name => [name, record[name]] as const)
+    const isUsable = isSigned(record) && makerOf(record) === connection.connector.crmUserId && values.every(([, value]) => isText(value))
+    const createdMs = Date.parse(String(record.Created_Time))
+    return isUsable ? [{id: record.id, createdMs, values: Object.fromEntries(values) as Record<string, string>}] : []
+  })
+  const [oldest] = controls.sort((one, other) => one.createdMs - other.createdMs)
+  return oldest ? {...oldest, lagMs: lagSecondsOf(ctx) * 1000} : null
+}
+
+const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
 
 const makerOf = ({Created_By: maker}: CrmRecord) => (maker as {id?: unknown} | null | undefined)?.id
 
@@ -84,7 +117,7 @@ const selectiveFieldsOf = ({module}: Track, rows: Row[]): Field[] => {
   const ranked = module.fields.flatMap(field => {
     const rank = SELECTIVE.indexOf(field.type)
     const sent = rows.map(({payload}) => payload[field.apiName])
-    if (rank < 0 || !sent.every(value => typeof value === 'string' && value.trim() !== '')) return []
+    if (rank < 0 || !sent.every(isText)) return []
     const length = (sent as string[]).reduce((sum, {length}) => sum + length, 0)
     return [{field, rank, isNaming: Number(field.apiName === module.namingField), distinct: new Set(sent).size, length}]
   })
@@ -114,8 +147,8 @@ const groupValues = (fields: Field[], rows: Row[]): MadeQuery['groups'] => {
   return groups
 }
 
-/** A query takes fifty values, and one with a backslash is asked in two spellings. */
-const valuesPerGroup = 25
+/** A query takes fifty values, one of them the control's, and one with a backslash is asked in two spellings. */
+const valuesPerGroup = 24
 
 /** Null where the CRM does not let them be read. */
 const readAll = async (ctx: Context, {module}: Track, rows: Row[], ids: string[]): Promise<CrmRecord[] | null> => {

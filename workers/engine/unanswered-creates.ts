@@ -45,9 +45,9 @@ const longestBetweenLooksMs = 30_000
 
 /**
  * If nothing unique went with a create, sending it again may make a second record. So the CRM is searched for an equal record that our
- * user made meanwhile: such a record is the row's. The search begins once the CRM cannot execute the request any more. Only after the CRM's
- * lag does an empty search mean that there is none: the row is then sent again under the same admission, and the log says that its record
- * may exist twice.
+ * user made meanwhile: such a record is the row's. The search begins once the CRM cannot execute the request any more. It proves that there is
+ * none only after the CRM's lag, and only if it finds a record that the chain is known to have created. Then the row is sent again under
+ * the same admission, and the log says that its record may exist twice. If the chain has created none yet, one row is sent again first.
  */
 export const openUnansweredCreates = (pass: Pass): UnansweredCreates => {
   let last: Promise<unknown> = Promise.resolve()
@@ -103,17 +103,24 @@ const weigh = ({payload}: Row) =>
 /** Looks again at growing intervals until each row is resolved or its time is up. */
 const settleBatch = async (room: Room, rows: Row[]) => {
   const {ctx} = room
-  const until = performance.now() + (answerSecondsOf(ctx) + lagSecondsOf(ctx) + 3 * spareSecondsOf(ctx)) * 1000
+  const graceMs = (lagSecondsOf(ctx) + 3 * spareSecondsOf(ctx)) * 1000
+  let until = performance.now() + answerSecondsOf(ctx) * 1000 + graceMs
   let betweenMs = spareSecondsOf(ctx) * 1000
+  let canSendFirst = true
   for (let open = rows; open.length > 0; ) {
     const isInTime = await waitUntilDue(room, open, until)
-    const resolved = isInTime ? await look(room, open) : await giveUp(room, open)
+    const {resolved, isFirst} = isInTime && performance.now() < until ? await look(room, open, canSendFirst) : await giveUp(room, open)
     open = open.filter(row => !resolved.has(row))
     const again = [...resolved].flatMap(([row, {is}]) => (is === 'none' ? [row] : []))
     for (const row of resolved.keys()) room.waiting.delete(row)
     if (again.length) room.again(again)
     if (open.length === 0) return
-    await wait(room, Math.min(betweenMs, await untilOver(room, open)))
+    if (isFirst) {
+      canSendFirst = false
+      until = performance.now() + answerSecondsOf(ctx) * 1000 + graceMs
+    }
+    const overInMs = await untilOver(room, open)
+    await wait(room, overInMs > 1 ? Math.min(betweenMs, overInMs) : betweenMs)
     betweenMs = Math.min(betweenMs * 2, longestBetweenLooksMs)
   }
 }
@@ -141,15 +148,18 @@ const leftMs = ({ctx}: Pass, {dueInMs}: Lost) => dueInMs + lagSecondsOf(ctx) * 1
 
 const wait = ({ctx, over, assertGoing}: Pass, ms: number) => waitInPass(ms, {signal: ctx.signal, over, assertGoing})
 
+/** `isFirst`: one row is sent again alone, because the chain has created no record that could prove a search. */
+type Looked = {resolved: Map<Row, RowMatch>; isFirst: boolean}
+
 /**
  * Searches the CRM once and returns the rows it resolved. A batch in flight during the search, in any run at the CRM org, may have made a found
  * record. So all such batches settle before a record is assigned.
  */
-const look = async (room: Room, rows: Row[]): Promise<Map<Row, RowMatch>> => {
+const look = async (room: Room, rows: Row[], canSendFirst: boolean): Promise<Looked> => {
   const {ctx, track} = room
   const isOver = (await untilOver(room, rows)) <= 1
   const found = await findRecords(ctx, track, rows, underOf(ctx, await factsOf(room, rows)))
-  if (!found) return isOver ? giveUp(room, rows) : new Map()
+  if (!found) return isOver ? giveUp(room, rows) : {resolved: new Map(), isFirst: false}
   await Promise.all(room.flying)
   if (found.records.length > 0) await waitForOtherRuns(ctx, ms => wait(room, ms))
   atPoint('after_search')
@@ -159,10 +169,19 @@ const look = async (room: Room, rows: Row[]): Promise<Map<Row, RowMatch>> => {
     const {fields, namingField} = track.module
     const matches = matchLostCreates({fields, telling: [found.field, namingField], groups, candidates})
     for (const [row, match] of matches) if (!isOver && !isComplete(row, match)) matches.delete(row)
+    const first = found.isProven ? null : keepFirst(matches, canSendFirst && !found.hasControl)
     await claimForRows(ctx, track, matches)
     await settleMatches(room, matches)
-    return matches
+    return {resolved: matches, isFirst: first !== null}
   })
+}
+
+/** Without proof no row has no record. Returns the one that may be sent again all the same. */
+const keepFirst = (matches: Map<Row, RowMatch>, mayOne: boolean): Row | null => {
+  const unproven = [...matches].flatMap(([row, {is}]) => (is === 'none' ? [row] : []))
+  const first = (mayOne && unproven.find(({silences}) => silences < mostSilences)) || null
+  for (const row of unproven) if (row !== first) matches.delete(row)
+  return first
 }
 
 /** Each create of the row has its record: later searches can change nothing. */
@@ -207,11 +226,11 @@ const settleMatches = async (room: Room, matches: Map<Row, RowMatch>) => {
 
 const ENDED: RowMatch = {is: 'unclear', message: ''}
 
-const giveUp = async (room: Room, rows: Row[]): Promise<Map<Row, RowMatch>> => {
+const giveUp = async (room: Room, rows: Row[]): Promise<Looked> => {
   const settled = nothingSettled(null)
   for (const row of rows) stay(room, settled, row, {code: 'SENT_BEFORE', message: UNDETERMINED})
   await conclude(room, settled, rows)
-  return new Map(rows.map(row => [row, ENDED]))
+  return {resolved: new Map(rows.map(row => [row, ENDED])), isFirst: false}
 }
 
 const UNDETERMINED = 'The CRM did not respond, so the record of this row may exist. Check the CRM before you import the row again'
