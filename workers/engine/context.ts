@@ -6,6 +6,7 @@ import type {Log} from '../../shared/log.ts'
 import type {Storage} from '../../shared/storage.ts'
 import type {Hot, Pool} from '../../sql/database.ts'
 import type {Run} from '../../sql/runs.ts'
+import type {CrmClock} from './crm-clock.ts'
 import type {Expressions} from './expressions.ts'
 import type {Intend} from './intents.ts'
 import type {LateUpdates} from './late-updates.ts'
@@ -22,6 +23,7 @@ export type Context = Offline & {
   lookups: Lookups
   values: ValueStore
   lateUpdates: LateUpdates
+  crmClock: CrmClock
   /** Consecutive requests of a single record that the CRM refused as a whole. */
   refusedSingles: {count: number}
 }

@@ -17,6 +17,7 @@ import {answerSecondsOf, overSecondsOf} from './admission.ts'
 import {closeRun} from './close.ts'
 import type {Context, Held, Offline} from './context.ts'
 import {executeIsolated, mostCrashes, needsIsolation} from './crash-isolation.ts'
+import {openCrmClock} from './crm-clock.ts'
 import {Drained, LeaseLost, RunPaused, RunStopped} from './ending.ts'
 import {openExpressions} from './expressions.ts'
 import {openIntents} from './intents.ts'
@@ -155,6 +156,7 @@ const writeRows = async (held: Held, {crm, budget}: Reach, head: Head) => {
     lookups: openLookups(),
     values: openValueStore(offline),
     refusedSingles: {count: 0},
+    crmClock: openCrmClock(offline),
     lateUpdates: openLateUpdates(overSecondsOf(offline) * 1000, await listKnownUpdates(offline, head)),
   }
   try {

@@ -212,6 +212,7 @@ const settleAnswers = async (
     const recordId = takeCandidate(kind, op, answers[at]!)
     return recordId === null ? [] : [{row: op.row, recordId}]
   })
+  await ctx.crmClock.note(clockOffsetMs)
   const {takes, ending} = await judgeOrPutOff(ctx, track, candidates, clockOffsetMs)
   const settled = nothingSettled(batch)
   const next = new Map<Row, Next>()

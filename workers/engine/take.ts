@@ -33,6 +33,7 @@ export const judgeTakes = async (
   const holders = await listHolders(ctx.db, {chain: ctx.chain, module: track.module.no, records: ids})
   // Read now: the clock it is compared with may have been set since the run was taken.
   const chainStartMs = await readChainStart(ctx.db, ctx.run.no)
+  const clockRange = await ctx.crmClock.range()
   const elsewhere = await findHeldElsewhere(ctx, track, ids)
   const heldBy = new Map(holders.map(({recordId, key}) => [recordId, key]))
   for (const {row, recordId} of candidates) {
@@ -41,7 +42,7 @@ export const judgeTakes = async (
     const record = records.get(recordId) ?? null
     const take: Take = isHeld
       ? {taken: false, why: 'held'}
-      : judgeTake({record, crmUser: ctx.connection.connector.crmUserId, chainStartMs, clockOffsetMs})
+      : judgeTake({record, crmUser: ctx.connection.connector.crmUserId, chainStartMs, clockOffsetMs, clockRange})
     if (take.taken) heldBy.set(recordId, row.key)
     judged.set(row, take.taken && !areOthersSettled ? 'later' : take)
   }

@@ -50,7 +50,8 @@ export const judgeAnswer = (sent: Sent, op: Op, answer: Exclude<RecordAnswer, {s
   if (answer.ok) return succeed(sent, op, answer.recordId)
   if (answer.crm.unanswered) return markUnanswered(sent, op, answer.crm)
   const code = answer.crm.code ?? `HTTP_${answer.crm.status}`
-  if (take === 'later' || (take && !take.taken && take.why === 'gone')) return putOff(sent, op, code, answer.crm)
+  if (take === 'later' || (take && !take.taken && (take.why === 'gone' || take.why === 'unclear')))
+    return putOff(sent, op, code, answer.crm)
   if (take?.taken) return takeRecord(sent, op, answer.crm, answer.duplicateOf!)
   if (isMatchFound(sent, row, answer.crm) && answer.duplicateOf) {
     note(sent, row, 'refused', {recordId: op.target, code, message: sayRefusal(answer.crm)})
@@ -87,6 +88,7 @@ const WHY = {
   earlier: 'it was created before this import began',
   gone: 'the CRM does not show it',
   unread: 'the CRM does not show who created it, or when',
+  unclear: "the CRM's clock was set while the import ran",
   held: 'another row already has it',
 } as const
 
