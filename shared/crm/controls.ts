@@ -1,3 +1,4 @@
+import {quoteName} from './coql-names.ts'
 import {isQueryRefused, type Literal, type Query, readPage, spell} from './coql-page.ts'
 import type {CrmRecord} from './crm.ts'
 import type {Reach} from './reach.ts'
@@ -81,11 +82,12 @@ const readControl = (reach: Reach, query: Query): Promise<Control | null> =>
 
 const readHolder = async (reach: Reach, query: Query): Promise<Control | null> => {
   const {field} = query
-  const [record] = await readAgain(reach, query, `${field} is not null limit 0, 1`)
+  const name = quoteName(field)
+  const [record] = await readAgain(reach, query, `${name} is not null limit 0, 1`)
   const value = comparedOf(record?.[field])
   if (typeof value !== 'number' && (typeof value !== 'string' || value === '')) return null
   const [literal] = spell(value)
-  const holders = await readAgain(reach, query, `${field} = ${literal!.text} limit 0, ${mostHolders + 1}`)
+  const holders = await readAgain(reach, query, `${name} = ${literal!.text} limit 0, ${mostHolders + 1}`)
   return holders.length > 0 && holders.length <= mostHolders ? {...literal!, id: record!.id} : null
 }
 

@@ -1,3 +1,4 @@
+import {quoteName} from './coql-names.ts'
 import type {CrmRecord} from './crm.ts'
 import {asObject, CrmError} from './error.ts'
 import {answerOf, listOf, type Reach} from './reach.ts'
@@ -12,7 +13,7 @@ export type Query = {module: string; field: string; columns: string[]; signal: A
 export const readPage = async (reach: Reach, {module, columns, signal}: Omit<Query, 'field'>, where: string) => {
   const names = [module, ...columns]
   if (!names.every(name => /^[\w.]+$/.test(name))) throw new RangeError(`Not names of a module and its fields: ${names.join(', ')}`)
-  const select_query = `select ${columns.join(', ')} from ${module} where ${where}`
+  const select_query = `select ${columns.map(quoteName).join(', ')} from ${module} where ${where}`
   const outcome = await reach({
     operation: 'query',
     method: 'POST',

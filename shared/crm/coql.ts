@@ -1,4 +1,5 @@
 import {type Controls, checkControl, dropControl, findControl, keyOf, learnControl, mostEmptyAnswers} from './controls.ts'
+import {quoteName} from './coql-names.ts'
 import {isQueryRefused, type Literal, pagesPerQuery, type Query, readPage, recordsPerPage, spell, valuesPerQuery} from './coql-page.ts'
 import type {CrmRecord, ReadOptions, RecordQuery} from './crm.ts'
 import {CrmError, type CrmProblem} from './error.ts'
@@ -70,8 +71,9 @@ const readProven = async (
 
 /** Null when several values answer with more pages than are read: each is then asked in a shorter list. */
 const readPages = async (reach: Reach, query: Query, literals: Literal[], control: Literal | null): Promise<CrmRecord[] | null> => {
-  const among = `${query.field} in (${literals.map(({text}) => text).join(',')})`
-  const where = control ? `(${among} or ${query.field} = ${control.text})` : among
+  const name = quoteName(query.field)
+  const among = `${name} in (${literals.map(({text}) => text).join(',')})`
+  const where = control ? `(${among} or ${name} = ${control.text})` : among
   const records: CrmRecord[] = []
   for (let page = 0; page < pagesPerQuery; page++) {
     const {rows, more} = await readPage(reach, query, `${where} limit ${page * recordsPerPage}, ${recordsPerPage}`)
@@ -82,7 +84,7 @@ const readPages = async (reach: Reach, query: Query, literals: Literal[], contro
 }
 
 /** The same question without a value: when the CRM refuses that too, no value is to blame. Throws CrmError. */
-const checkQuery = (reach: Reach, query: Query) => readPage(reach, query, `${query.field} is not null limit 0, 1`)
+const checkQuery = (reach: Reach, query: Query) => readPage(reach, query, `${quoteName(query.field)} is not null limit 0, 1`)
 
 /** A value all of whose spellings were refused. */
 const unaskableIn = (literals: Literal[], found: Found[]): Unaskable[] => {

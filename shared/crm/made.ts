@@ -1,4 +1,5 @@
 import {mostEmptyAnswers} from './controls.ts'
+import {quoteName} from './coql-names.ts'
 import {pagesPerQuery, readPage, recordsPerPage, spell, valuesPerQuery} from './coql-page.ts'
 import type {MadeAnswer, MadeControl, MadeQuery, ReadOptions} from './crm.ts'
 import {CrmError, isTokenRefused} from './error.ts'
@@ -40,7 +41,7 @@ const findInForms = async (reach: Reach, query: MadeQuery, {signal}: ReadOptions
 const conditionOn = ({field, values}: {field: string; values: string[]}, control: MadeControl | null | undefined) => {
   const literals = [...new Set([...values, ...(control ? [control.values[field]!] : [])])].flatMap(spell)
   if (literals.length > valuesPerQuery) throw new RangeError(`A query takes ${valuesPerQuery} values, not ${literals.length}`)
-  return `${field} in (${literals.map(({text}) => text).join(',')})`
+  return `${quoteName(field)} in (${literals.map(({text}) => text).join(',')})`
 }
 
 /** Declined for what it asks: not for now, and not for its pace. */

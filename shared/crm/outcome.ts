@@ -63,9 +63,17 @@ const readRecord = (item: Record<string, unknown>, answer: Answer, id: string | 
     return {ok: false, sent: true, crm, duplicateOf: null}
   }
   if (!isRefusal(item)) return {ok: false, sent: true, crm: unanswered({status: answer.status, response: item}), duplicateOf: null}
+  const code = codeOf(item)
+  if (failureCodes.includes(code ?? '')) {
+    const crm = {...unanswered({status: answer.status, response: item}), code, details: item.details ?? null}
+    return {ok: false, sent: true, crm, duplicateOf: null}
+  }
   const crm = declined(answer, item)
   return {ok: false, sent: true, crm, duplicateOf: duplicateIn(crm)}
 }
+
+/** The CRM failed while it executed the record, so it may have been done. Source: the vendor's OpenAPI lists them as answers of 500. */
+const failureCodes = ['INTERNAL_ERROR', 'INTERNAL_SERVER_ERROR', 'DEPENDENT_SERVICE_ERROR']
 
 /** The one record that holds every value refused as a duplicate. None when two are named, or when more hold one of them. */
 const duplicateIn = (crm: CrmProblem) => {

@@ -3,7 +3,9 @@ import {asObject} from './error.ts'
 import {answerOf, listOf, type Reach} from './reach.ts'
 import {pathOf} from './records.ts'
 
+/** Source: the vendor's OpenAPI of module search, `word`: 2 to 100 characters. */
 const shortestWord = 2
+export const longestWord = 100
 const recordsPerPage = 200
 /** The CRM's search ends after 2,000 records. Source: wire reference 7.1. */
 const mostPages = 10

@@ -1,5 +1,5 @@
 import test from 'ava'
-import {ok, openOrg, runImport} from '../importing.ts'
+import {accounts, ok, openOrg, runImport} from '../importing.ts'
 import {world} from '../world.ts'
 
 /** What the real CRM does differently from what one would guess. */
@@ -39,4 +39,24 @@ test.serial('an option that no layout offers any more is discovered, marked, and
   t.deepEqual(picklist.at(-1), {display: 'Withdrawn', actual: 'Withdrawn', unused: true})
   const {run} = await runImport(org, {csv: 'name,status\nGone,Withdrawn\n', flow: orders})
   t.like(run.counts.Orders, {created: 1})
+})
+
+test.serial('a value that the CRM cannot be searched by fails its own row, and no other', async t => {
+  here.crm.create('example', 'Accounts', [{Account_Name: 'Searched Ltd'}])
+  const link = {field: 'Account', mode: 'search', source: 'company', searchField: 'Account_Name', searchMethod: 'word'}
+  const long = 'x'.repeat(101)
+  const csv = `name,company\nSeek A,Searched Ltd\nSeek B,--\nSeek C,${long}\n`
+  const {run} = await runImport(org, {csv, flow: {module: 'Orders', fields: [column('Name', 'name'), link]}})
+  t.is(run.stop, null)
+  t.like(run.counts.Orders, {created: 1, failed: 2})
+})
+
+test.serial('searches that are wrongly empty make no record twice', async t => {
+  const rows = (of: string) => `name,number,city\n${Array.from({length: 120}, (_, n) => `${of} ${n},WE-${n},Town`).join('\n')}\n`
+  const held = Array.from({length: 120}, (_, n) => ({Account_Name: `Held ${n}`, Account_Number: `WE-${n}`}))
+  for (let from = 0; from < 120; from += 100) here.crm.create('example', 'Accounts', held.slice(from, from + 100))
+  here.crm.faults.add({match: {path: '/crm/v8/coql', share: 0.3, seed: 7}, times: 1_000, action: {type: 'emptyBody', status: 204}})
+  const {run} = await runImport(org, {csv: rows('Now'), flow: accounts})
+  t.like(run.counts.Accounts, {updated: 120})
+  t.is(here.crm.records('example', 'Accounts').filter(({Account_Number}) => String(Account_Number).startsWith('WE-')).length, 120)
 })

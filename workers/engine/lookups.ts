@@ -1,4 +1,5 @@
-import type {CrmRecord, CrmUser} from '../../shared/crm/crm.ts'
+import {CrmError, type CrmRecord, type CrmUser} from '../../shared/crm/crm.ts'
+import {longestWord} from '../../shared/crm/search.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import type {SnapshotLookup} from '../../shared/flows/lookups.ts'
 import {matchKeyOf, normalise} from '../../shared/flows/match-key.ts'
@@ -135,7 +136,7 @@ const askByValue = async (ctx: Context, lookup: SnapshotLookup, wanted: Wanted) 
   )
   for (const {value} of answered.flatMap(({unaskable}) => unaskable)) {
     const digest = digestOf(value, lookup)
-    if (digest !== null && !answers.has(digest)) answers.set(digest, {found: -1, candidates: []})
+    if (digest !== null && !answers.has(digest)) answers.set(digest, unsearchable)
   }
   return answers
 }
@@ -154,11 +155,24 @@ const plain = (value: unknown) => (typeof value === 'object' && value !== null &
 const askByWord = async (ctx: Context, lookup: SnapshotLookup, wanted: Wanted) => {
   const asked = [...wanted].map(async ([digest, [text]]) => {
     const word = text!.trim()
+    if ([...word].length > longestWord) return [digest, unsearchable] as const
     const query = {module: lookup.module!, word, page: 1, perPage: 200}
-    const records = await askPatiently(ctx, () => ctx.connection.searchWord(query, {signal: ctx.lease.lost}))
+    const records = await askPatiently(ctx, () => ctx.connection.searchWord(query, {signal: ctx.lease.lost}).catch(nullIfRefused))
+    if (records === null) return [digest, unsearchable] as const
     return [digest, group(records, lookup).get(digest) ?? answerOf(records.filter(hasWords(word, lookup)).map(({id}) => id))] as const
   })
   return new Map(await allOf(asked))
+}
+
+/** The CRM cannot be searched by this value. */
+const unsearchable: LookupAnswer = {found: -1, candidates: []}
+
+const valueCodes = ['INVALID_DATA', 'INVALID_QUERY', 'PATTERN_NOT_MATCHED', 'LIMIT_EXCEEDED']
+
+/** One value that the CRM refuses must not stop the run: the rows of the others can be written. */
+const nullIfRefused = (error: unknown): null => {
+  if (error instanceof CrmError && error.crm.status === 400 && valueCodes.includes(error.crm.code ?? '')) return null
+  throw error
 }
 
 const hasWords = (text: string, {field}: SnapshotLookup) => {

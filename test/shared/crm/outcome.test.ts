@@ -41,6 +41,12 @@ const table: Row[] = [
   {row: '2 503 with Retry-After', answer: answer(503, undefined, {retryAfterMs: 7000}), says: [silent(503, {retryAfterMs: 7000})]},
   {row: '2 500 that wraps', answer: answer(500, data(refusal('INTERNAL_ERROR'))), says: [silent(500, {code: 'INTERNAL_ERROR'})]},
   {row: '2 500 never holds successes', answer: answer(500, data(success('1'))), says: [silent(500)]},
+  {
+    row: '2 a failure in one record of a 207',
+    answer: answer(207, data(success('1'), refusal('INTERNAL_ERROR'))),
+    count: 2,
+    says: ['1', silent(207, {code: 'INTERNAL_ERROR', details: {}})],
+  },
   {row: '3 200 not JSON', answer: answer(200, undefined), says: [silent(200, {response: null})]},
   {row: '3 204 on a write', answer: answer(204, undefined), says: [silent(204)]},
   {row: '3 200 without data', answer: answer(200, {status: 'success'}), says: [silent(200)]},

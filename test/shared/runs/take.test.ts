@@ -42,3 +42,12 @@ test('clocks that agree to within two seconds, or of which nothing is known, wid
     t.deepEqual(judge(made(-1), offset), {taken: true})
   }
 })
+
+test("a CRM's clock that was set while the chain ran leaves open what it may have made before or since", t => {
+  const clockRange = {lowMs: 0, highMs: 3_600_000}
+  const judgeIn = (seconds: number) =>
+    judgeTake({record: made(seconds), crmUser: 'ana', chainStartMs: at(0) + 900, clockOffsetMs: 3_600_000, clockRange})
+  t.deepEqual(judgeIn(3600), {taken: true})
+  t.deepEqual(judgeIn(10), refused('unclear'))
+  t.deepEqual(judgeIn(-3600), refused('earlier'))
+})

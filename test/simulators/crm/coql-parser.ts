@@ -159,7 +159,26 @@ const readCount = (reader: Reader): number => {
   return Number(token.text)
 }
 
-const reserved = ['select', 'from', 'where', 'order', 'limit', 'offset', 'and', 'or', 'not', 'in', 'like', 'between', 'is']
+/** Some reserved words of SQL-92 and those of COQL itself. A name among them must stand in quotes. Source: help.zoho.com, Kaizen #171. */
+const reserved = [
+  ...['select', 'from', 'where', 'order', 'limit', 'offset', 'and', 'or', 'not', 'in', 'like', 'between', 'is', 'group', 'by', 'having'],
+  ...[
+    'external',
+    'user',
+    'value',
+    'date',
+    'time',
+    'position',
+    'language',
+    'level',
+    'range',
+    'result',
+    'key',
+    'section',
+    'default',
+    'union',
+  ],
+]
 
 const readName = (reader: Reader): string => {
   const token = reader.tokens[reader.at]!

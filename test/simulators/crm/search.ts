@@ -40,6 +40,9 @@ export const searchRecords = (call: Call): Answer => {
   return ok({data: shown.map(rec => pickFields(fields, rec, call.user.timeZone)), info})
 }
 
+/** Of a word or an e-mail address. Source: the vendor's OpenAPI of module search. */
+const mostCharacters = 100
+
 /** When several are sent, the first of these counts. */
 const readMatch = (call: Call, module: Module): Match => {
   const [name, text] =
@@ -53,7 +56,7 @@ const readMatch = (call: Call, module: Module): Match => {
     if (digitsOf(text).length < 3) throw invalid
     return matchAny(module, ['phone'], value => digitsOf(value).includes(digitsOf(text)))
   }
-  if (text.length < 2 || foldText(text).trim() === '') throw invalid
+  if (text.length < 2 || text.length > mostCharacters || foldText(text).trim() === '') throw invalid
   const wanted = foldText(text).trim()
   return matchAny(module, name === 'email' ? ['email'] : searched, value => foldText(value).includes(wanted))
 }
