@@ -35,7 +35,8 @@ export default [
     effect: 'money',
     summary: 'Change the plan that is paid for',
     description: `More is charged and in force at once, or nothing has changed. Less waits for the end of the period. Of a plan that is under way the same request
-finishes what was begun.`,
+finishes what was begun. Where the bank wants a payment confirmed, the refusal \`CARD_DECLINED\` carries \`confirmation\` with the page (\`url\`) and its end
+(\`expiresAt\`): the plan changes once the payment is confirmed there. Until then the old plan stays, and another request closes the page.`,
     answers: {200: PlanChange},
     refusals: [...choosing, 'PREVIEW_STALE', 'CARD_DECLINED', 'CHANGE_INCOMPLETE'],
     example: {body: {planKey: 'pro', interval: 'month', previewToken}, answer: change},

@@ -1,5 +1,5 @@
 import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
+import {ApiError, type Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -84,7 +84,19 @@ const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
       ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}</li>`)}</ul>`}
       <p><strong>Due now: ${money(due.amount, due.currency)}</strong></p>
       ${next && html`<p>Next charge: ${money(next.amount, next.currency)} on ${onDay(next.at)}, before discounts and tax.</p>`}
-      <${Problem} error=${doing.error} />
+      <${Confirm} error=${doing.error} />
+    <//>
+  `
+}
+
+/** The bank may want the payment confirmed at the provider's page: then the problem is a step to take. */
+const Confirm = ({error}: {error: unknown}) => {
+  const confirmation = error instanceof ApiError ? error.body?.confirmation : null
+  if (!confirmation) return html`<${Problem} error=${error} />`
+  return html`
+    <${Notice} kind="warning" title="Your bank wants this payment confirmed">
+      <p>Nothing is charged or changed before that. The page is open until ${at(confirmation.expiresAt)}.</p>
+      <p><a href=${confirmation.url} target="_blank" rel="noopener">Confirm the payment</a></p>
     <//>
   `
 }
