@@ -87,6 +87,7 @@ const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall
     proration_behavior: 'none' as const,
     metadata: {...saidBy(settings, asked), ...soldAs(asked)},
     ...(running.discounts ? {discounts: running.discounts} : {}),
+    ...(running.automatic_tax ? {automatic_tax: running.automatic_tax} : {}),
   }
   return setPhases(settings, asked, schedule, {end_behavior: 'release', phases: [running, next]})
 }
@@ -142,6 +143,7 @@ const runningPhase = ({found, schedule, item}: Terms) => {
     proration_behavior: phase.proration_behavior,
     ...(phase.trial_end === null ? {} : {trial_end: phase.trial_end}),
     ...(discounts.length ? {discounts} : {}),
+    ...(found.automatic_tax.enabled ? {automatic_tax: {enabled: true}} : {}),
     ...(card === null ? {} : {default_payment_method: card}),
     ...(Object.keys(phase.metadata ?? {}).length ? {metadata: phase.metadata!} : {}),
   }

@@ -18,6 +18,7 @@ import {idOf} from './subscription.ts'
 import type {SoldPack} from './topup-invoice.ts'
 import {declineTopup, failTopup, type Settled, type Stop, settleByIntent} from './topup-settle.ts'
 import {packsFor} from './topup-trigger.ts'
+import {taxBehaviorOf} from './verify/price.ts'
 
 export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
@@ -128,9 +129,8 @@ const findPrice = async ({db, payment}: Tools, packKey: string): Promise<Priced 
       throw error
     })
   if (!price?.active || price.recurring !== null || !price.unit_amount) return null
-  const {unit_amount: amount, currency, product, tax_behavior: behavior} = price
-  const taxBehavior = behavior === 'inclusive' || behavior === 'exclusive' ? (behavior as 'inclusive' | 'exclusive') : null
-  return {id, amount, currency, product: idOf(product)!, taxBehavior}
+  const {unit_amount: amount, currency, product} = price
+  return {id, amount, currency, product: idOf(product)!, taxBehavior: taxBehaviorOf(price)}
 }
 
 /** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */
