@@ -117,6 +117,7 @@ const Environment = z.object({
   PAYMENT_ENVIRONMENT: z.string().max(100).optional(),
   DEFAULT_PLAN_CONFIRMED: flag.prefault(''),
   PAYMENT_PROMOTION_CODES: flag.prefault(''),
+  PAYMENT_AUTOMATIC_TAX: flag.prefault(''),
   MODEL_KIND: z.enum(['openai', 'anthropic']).optional(),
   MODEL_URL: z.url({protocol: /^https?$/}).optional(),
   MODEL_API_KEY: z.string().optional(),

@@ -46,6 +46,14 @@ export const takeHold = async (db: Db, {org, holder, seconds}: {org: string; hol
   return rowCount === 1
 }
 
+/** Renews a hold that has not expired; answers whether it was this holder's. */
+export const renewHold = async (db: Db, {org, holder, seconds}: {org: string; holder: string; seconds: number}) => {
+  const {rowCount} = await db.query(sql.type(Empty)`
+    update billing_accounts set held_until = lading_now() + make_interval(secs => ${seconds})
+    where org_id = ${org} and held_by = ${holder} and held_until > lading_now()`)
+  return rowCount === 1
+}
+
 /** Locks the account's row where the hold is still this holder's; answers whether it is. */
 export const lockHold = (tx: Tx, {org, holder}: {org: string; holder: string}) =>
   tx.exists(sql.type(Empty)`

@@ -21,6 +21,8 @@ export const claimDueOrgs = (db: Db, limit: number) =>
       union all
       select org_id, ${soon} from plan_changes where state = 'accepted' and created_at < lading_now() - ${soon}
       union all
+      select org_id, ${hourly} from plan_changes where state = 'confirming'
+      union all
       select org_id, case when state = 'started' or expires_at <= lading_now() then ${soon} else ${hourly} end
       from checkouts where state in ('started', 'open') and created_at < lading_now() - interval '10 minutes'
       union all

@@ -93,19 +93,27 @@ type Failed = {id: string; status: 'received' | 'deferred' | 'failed'; error: st
 export const noteEventFailure = (db: Db, {id, status, error}: Failed) =>
   db.query(sql.type(Empty)`update payment_events set status = ${status}, error = ${error} where id = ${id} and not ${over}`)
 
-type Waiting = {patienceSeconds: number; usualAttempts: number; mostAttempts: number; mostSeconds: number; limit: number}
+type Waiting = {
+  pickupSeconds: number
+  patienceSeconds: number
+  usualAttempts: number
+  mostAttempts: number
+  mostSeconds: number
+  limit: number
+}
 
 /**
  * Events whose job is lost, whose worker died, or that failed; those are tried again later each time. Not of orgs that are held: releasing the
  * hold sends their events. An event is processed under the hold of its org, so one that is `processing` without it lost its worker.
  */
-export const listWaitingEvents = (db: Db, {patienceSeconds, usualAttempts, mostAttempts, mostSeconds, limit}: Waiting) =>
+export const listWaitingEvents = (db: Db, {pickupSeconds, patienceSeconds, usualAttempts, mostAttempts, mostSeconds, limit}: Waiting) =>
   db.anyFirst(sql.type(Id)`
     select e.id from payment_events e left join billing_accounts a using (org_id)
     where e.status in ('received', 'processing', 'deferred', 'failed') and (a.held_until is null or a.held_until <= lading_now())
       and e.attempts < ${mostAttempts}
       and coalesce(e.tried_at, e.created_at) <= lading_now() - make_interval(secs => case
         when e.status = 'deferred' or (e.status = 'processing' and e.org_id is not null) then 0
+        when e.status = 'received' and e.attempts = 0 then ${pickupSeconds}
         when e.status = 'failed' then least(${mostSeconds}::float8, ${patienceSeconds} * 2.0 ^ greatest(0, e.attempts - ${usualAttempts}))
         else ${patienceSeconds} end)
     order by e.created_at limit ${limit}`)

@@ -31,7 +31,7 @@ const Params = z.object({
   calls: z.array(Call),
 })
 
-const State = z.enum(['started', 'accepted', 'landed', 'declined', 'refused', 'unknown', 'partial', 'superseded'])
+const State = z.enum(['started', 'accepted', 'landed', 'declined', 'refused', 'unknown', 'partial', 'superseded', 'confirming'])
 export type ChangeState = z.output<typeof State>
 
 const Change = z.object({
@@ -73,7 +73,7 @@ type Settled = Pick<PlanChange, 'org' | 'id' | 'state'> & {error?: string | null
 export const setChangeState = (tx: Tx, {org, id, state, error = null}: Settled) =>
   tx.query(sql.type(Empty)`
     update plan_changes set state = ${state}, error = ${error},
-      settled_at = case when ${state} in ('started', 'unknown', 'partial') then null else lading_now() end
+      settled_at = case when ${state} in ('started', 'unknown', 'partial', 'confirming') then null else lading_now() end
     where org_id = ${org} and id = ${id}`)
 
 /** What the provider has taken and our rows do not show yet, the newest first. */
@@ -81,8 +81,13 @@ export const listAcceptedChanges = (db: Db, org: string) =>
   db.any(sql.type(Change)`
     select ${change} from plan_changes where org_id = ${org} and state = 'accepted' order by created_at desc, id desc`)
 
+/** The one that waits until the payment is confirmed at the provider's page. */
+export const findConfirmingChange = (db: Db, org: string) =>
+  db.maybeOne(sql.type(Change)`
+    select ${change} from plan_changes where org_id = ${org} and state = 'confirming' order by created_at desc, id desc limit 1`)
+
 /** The newest of those that have not landed: what the provider shows now is its doing. */
 export const findChangeOnItsWay = (db: Db, org: string) =>
   db.maybeOne(sql.type(Change)`
-    select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted')
+    select ${change} from plan_changes where org_id = ${org} and state in ('started', 'unknown', 'partial', 'accepted', 'confirming')
     order by created_at desc, id desc limit 1`)

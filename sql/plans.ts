@@ -74,7 +74,11 @@ export const findNewestPlan = (db: Db, key: string) =>
 export const findPlanVersion = (db: Db, id: string) => db.maybeOne(sql.type(Plan)`select ${columns} from plan_versions p where id = ${id}`)
 
 /** In the smallest unit of the currency, as a decimal: one row may cost less than it. */
-const Amounts = z.object({currency: z.string(), amounts: z.record(z.string(), z.string())})
+const Amounts = z.object({
+  currency: z.string(),
+  amounts: z.record(z.string(), z.string()),
+  taxBehavior: z.enum(['inclusive', 'exclusive']).nullish(),
+})
 export type PaymentAmounts = z.infer<typeof Amounts>
 
 const Payment = z.object({

@@ -15,13 +15,14 @@ const Attempt = z.object({
   params: z.record(z.string(), z.json()),
   state: TopupState,
   intentId: z.string().nullable(),
+  invoiceId: z.string().nullable(),
   /** The database's time, which is what its age is counted by. */
   now: z.string(),
 })
 export type Attempt = z.output<typeof Attempt>
 
 const attempt = sql.fragment`id, org_id as org, month, pack_key as "packKey", quantity, credits, params, state, intent_id as "intentId",
-  lading_now() as now`
+  invoice_id as "invoiceId", lading_now() as now`
 /** The calendar month it is, in UTC. */
 const month = sql.fragment`to_char(lading_now() at time zone 'UTC', 'YYYY-MM')`
 
@@ -98,10 +99,21 @@ type Ended = {id: string; state: 'succeeded' | 'declined' | 'failed'; intent?: s
  */
 export const endAttempt = async (tx: Tx, {id, state, intent = null, paidIn = null}: Ended) => {
   const {rowCount} = await tx.query(sql.type(Empty)`
-    update topup_attempts set state = ${state}, intent_id = coalesce(${intent}, intent_id), month = greatest(month, ${paidIn}), settled_at = lading_now()
+    update topup_attempts set state = ${state}, intent_id = coalesce(${intent}, intent_id), month = greatest(month, ${paidIn}), settled_at = lading_now(),
+      invoice_state = case when ${state} = 'succeeded' then 'due' else invoice_state end
     where id = ${id} and (state in ('pending', 'unknown') or (${state} = 'succeeded' and state <> 'succeeded'))`)
   return rowCount === 1
 }
+
+/** Paid top-ups whose invoice is not issued yet, the oldest first. */
+export const listUninvoiced = (db: Db, limit: number) =>
+  db.any(sql.type(Attempt)`select ${attempt} from topup_attempts where invoice_state = 'due' order by id limit ${limit}`)
+
+type InvoiceStep = {id: string; invoice: string | null; state: 'due' | 'issued' | 'failed'}
+
+export const setTopupInvoice = (db: Db, {id, invoice, state}: InvoiceStep) =>
+  db.query(sql.type(Empty)`
+    update topup_attempts set invoice_id = coalesce(${invoice}, invoice_id), invoice_state = ${state} where id = ${id} and invoice_state = 'due'`)
 
 /** Those the provider has not been asked for. */
 export const dropPending = (tx: Tx, org: string) =>

@@ -18,7 +18,7 @@ export type Prices = Record<
 
 export const WEBHOOK_SECRET = 'whsec_of_the_test_world'
 
-export type SaleOptions = Omit<Options, 'crm'> & {webhook?: boolean}
+export type SaleOptions = Omit<Options, 'crm'> & {webhook?: boolean; taxBehavior?: 'inclusive' | 'exclusive'}
 
 /**
  * New orgs are on the free plan. `workers`: `billing` applies what the provider tells of. `webhook: false`: it tells us of nothing. Its
@@ -27,7 +27,7 @@ export type SaleOptions = Omit<Options, 'crm'> & {webhook?: boolean}
 export const beginSale = async (
   open: (options: Options) => Promise<Deployment>,
   begun: Begun,
-  {workers = ['billing'], environment = {}, webhook = true}: SaleOptions = {},
+  {workers = ['billing'], environment = {}, webhook = true, taxBehavior}: SaleOptions = {},
 ): Promise<Billing> => {
   const now = () => Math.floor(Date.now() / 1000)
   const payment = await startPayment({check: checkAnswer, at: new Date().toISOString(), webhookSecret: WEBHOOK_SECRET, signedAt: now})
@@ -35,7 +35,7 @@ export const beginSale = async (
   const PAYMENT = {PAYMENT_API_KEY: 'sk_test_stand_in', PAYMENT_API_URL: payment.url, PAYMENT_WEBHOOK_SECRETS: WEBHOOK_SECRET}
   const house = await open({workers, environment: {...PAYMENT, DEFAULT_PLAN: 'free', ...environment}})
   const stripe = sdk(payment)
-  const prices = await openSale(house, stripe)
+  const prices = await openSale(house, stripe, taxBehavior && {tax_behavior: taxBehavior})
   if (webhook) payment.addEndpoint(`${house.url}/billing/webhook`)
   return {house, payment, stripe, prices}
 }
@@ -44,11 +44,11 @@ const amounts = {team: [3000, 30_000], business: [9000, 90_000], enterprise: [49
 const packs = {credits_500: 1000, credits_2500: 4000, credits_10000: 12_000} as const
 
 /** Products, prices and a meter at the provider, written on the plans and packs as staff do. */
-const openSale = async (house: Deployment, stripe: Stripe): Promise<Prices> => {
+const openSale = async (house: Deployment, stripe: Stripe, tax: Partial<Stripe.PriceCreateParams> = {}): Promise<Prices> => {
   const {id: product} = await stripe.products.create({name: 'Lading'})
   const patch = (path: string, body: object) => ok(house.as(house.adminToken)('PATCH', path, body), 200)
   const price = async (amount: number, more: Partial<Stripe.PriceCreateParams> = {}) =>
-    (await stripe.prices.create({product, currency: 'eur', unit_amount: amount, ...more})).id
+    (await stripe.prices.create({product, currency: 'eur', unit_amount: amount, ...tax, ...more})).id
   const meter = await stripe.billing.meters.create({
     ...{display_name: 'Rows beyond the plan', event_name: 'lading_rows', default_aggregation: {formula: 'sum'}},
     ...{customer_mapping: {type: 'by_id', event_payload_key: 'stripe_customer_id'}, value_settings: {event_payload_key: 'value'}},

@@ -23,7 +23,7 @@ const workers: Record<string, () => Promise<{default: Worker}[]>> = {
   billing: () =>
     Promise.all([
       ...[import('./billing.ts'), import('./billing-rounds.ts'), import('./billing-end.ts')],
-      ...[import('./topups.ts'), import('./topup-rounds.ts')],
+      ...[import('./billing-event-rounds.ts'), import('./topups.ts'), import('./topup-rounds.ts')],
     ]),
   checks: () => Promise.all([import('./checks.ts')]),
   clock: () => Promise.all([import('./clock.ts')]),

@@ -2,6 +2,7 @@ import {reconcileOverage, sendOverage} from '../shared/billing/overage.ts'
 import {alignOverage} from '../shared/billing/overage-price.ts'
 import {restoreOverage} from '../shared/billing/overage-switch.ts'
 import {settleAllTopups} from '../shared/billing/topup.ts'
+import {issueTopupInvoices} from '../shared/billing/topup-invoice.ts'
 import {startTopups} from '../shared/billing/topup-trigger.ts'
 import {aboutEachLease, rounds} from './rounds.ts'
 import type {Tools} from './tools.ts'
@@ -18,6 +19,7 @@ export default rounds({
   steps: [
     async tools => tools.payment.isConfigured && startTopups(tools, {most: many}),
     tools => settleAllTopups(tools, {most: perRound}),
+    tools => issueTopupInvoices(tools, {most: perRound}),
     tools => sendOverage(tools, {most: perRound}),
     tools => compareDaily(tools),
   ],

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {Amount, Answer, Count, Currency, Id, Moment} from './common.ts'
 import {Usage} from './entitlements.ts'
-import {Balance, PlanLimits, Standing} from './plans.ts'
+import {Balance, PlanLimits, Standing, TaxBehavior} from './plans.ts'
 
 const Interval = z.enum(['month', 'year'])
 const Url = (what: string) => z.url().describe(what)
@@ -32,7 +32,8 @@ const change = {
   interval: Interval.nullable().describe('How long its periods are; null where it ends'),
   effectiveAt: Moment('From when it holds'),
   replaces: PendingChange.nullable().describe('What waited and waits no more; null: nothing did'),
-  due: Money('What is charged for it now, after discounts and tax'),
+  due: Money('What is charged for it now, after discounts and with tax'),
+  tax: Money('What of `due` is tax; 0 where no tax is collected'),
   next: Answer({amount: Amount('How much'), currency: Currency, at: Moment('When')})
     .nullable()
     .describe('What is charged next, before discounts and tax; null: it ends, or it is not known'),
@@ -47,6 +48,8 @@ export const PlanPreview = Answer({
       Answer({
         description: z.string().nullable().describe("The payment provider's words for it; null: it has none"),
         amount: Amount('How much; below zero for what is given back'),
+        tax: Amount('The tax on it'),
+        taxIncluded: z.boolean().describe('Whether `amount` contains `tax`; else `tax` comes on top'),
         startsAt: Moment('From when it is for'),
         endsAt: Moment('Until when'),
         proration: z.boolean().describe('Whether it is for a part of a period'),
@@ -72,9 +75,10 @@ const SoldPlan = Answer({
     month: Amount('What a month costs').nullable().describe('What a month costs, in the smallest unit; null: it is not sold by the month'),
     year: Amount('What a year costs').nullable().describe('What a year costs, in the smallest unit; null: it is not sold by the year'),
     row: z.string().nullable().describe('What one row beyond the plan costs, as a decimal of the smallest unit; null: none are sold'),
+    taxBehavior: TaxBehavior,
   })
     .nullable()
-    .describe('What it costs, before discounts and tax; null: not known here'),
+    .describe('What it costs, before discounts; null: not known here'),
 })
 
 const SoldPack = Answer({
@@ -82,9 +86,9 @@ const SoldPack = Answer({
   name: z.string().describe('What it is called'),
   credits: Count('AI credits in it'),
   purchasable: z.boolean().describe('Whether it can be bought here'),
-  price: Answer({amount: Amount('What it costs'), currency: Currency})
+  price: Answer({amount: Amount('What it costs'), currency: Currency, taxBehavior: TaxBehavior})
     .nullable()
-    .describe('What it costs, before tax; null: not known here'),
+    .describe('What it costs; null: not known here'),
 })
 
 export const Topup = Answer({

@@ -42,9 +42,15 @@ export const Standing = Answer({
   overageEnabled: z.boolean().describe('Whether rows beyond the plan are let through and billed'),
 }).meta({id: 'Standing'})
 
+export const TaxBehavior = z
+  .enum(['inclusive', 'exclusive'])
+  .nullable()
+  .describe('`inclusive`: prices contain the tax. `exclusive`: tax comes on top. null: the prices do not say')
+
 const amounts = Answer({
   currency: Currency,
   amounts: z.record(z.string(), z.string()).describe('By `month`, `year`, `overage` or `pack`, as decimals of the smallest unit'),
+  taxBehavior: TaxBehavior.optional(),
 })
   .nullable()
   .describe('What the payment provider charges, as last verified; null: never verified')

@@ -138,7 +138,8 @@ export const meanings: Record<Code, string> = {
   CREDITS_EXHAUSTED: 'The AI credits do not suffice. Wait for the next period, or buy a pack.',
   STATUS_SUSPENDED: 'The org is suspended and begins nothing metered. Pay, or write to support.',
   STATUS_PAST_DUE: 'A payment failed and its grace is over. Pay, or change the card.',
-  CARD_DECLINED: 'The card was declined. Use another.',
+  CARD_DECLINED:
+    'The card was declined: use another. With `confirmation`, the bank wants the payment confirmed: open `confirmation.url` before `confirmation.expiresAt`.',
   SIGNATURE_INVALID: 'The event is not signed with a secret of ours, or was signed too long ago.',
   PAYMENT_PROVIDER_REFUSED: 'The payment provider refused, and nothing was charged. Write to support if it stays so.',
   PAYMENT_PROVIDER_UNAVAILABLE: 'The payment provider does not answer. Try again after `Retry-After`.',

@@ -22,9 +22,17 @@ const choosing = [...changing, 'NOT_SOLD', 'NO_CHANGE', 'STATUS_PAST_DUE', 'STAT
 const change = {
   ...{change: 'now', planKey: 'pro', interval: 'month', effectiveAt: '2026-03-15T09:00:00.000Z', replaces: null},
   due: {amount: 2_550, currency: 'eur'},
+  tax: {amount: 407, currency: 'eur'},
   next: {amount: 9_900, currency: 'eur', at: '2026-04-01T00:00:00.000Z'},
 }
-const line = {description: 'Remaining time on Pro', amount: 2_550, startsAt: '2026-03-15T09:00:00.000Z', endsAt: '2026-04-01T00:00:00.000Z'}
+const line = {
+  description: 'Remaining time on Pro',
+  amount: 2_550,
+  tax: 407,
+  taxIncluded: true,
+  startsAt: '2026-03-15T09:00:00.000Z',
+  endsAt: '2026-04-01T00:00:00.000Z',
+}
 const previewToken = 'eyJhbGciOiJIUzI1NiJ9.eyJraW5kIjoibm93In0.c2lnbmF0dXJl'
 
 export default [
@@ -35,7 +43,8 @@ export default [
     effect: 'money',
     summary: 'Change the plan that is paid for',
     description: `More is charged and in force at once, or nothing has changed. Less waits for the end of the period. Of a plan that is under way the same request
-finishes what was begun.`,
+finishes what was begun. Where the bank wants a payment confirmed, the refusal \`CARD_DECLINED\` carries \`confirmation\` with the page (\`url\`) and its end
+(\`expiresAt\`): the plan changes once the payment is confirmed there. Until then the old plan stays, and another request closes the page.`,
     answers: {200: PlanChange},
     refusals: [...choosing, 'PREVIEW_STALE', 'CARD_DECLINED', 'CHANGE_INCOMPLETE'],
     example: {body: {planKey: 'pro', interval: 'month', previewToken}, answer: change},
@@ -74,7 +83,7 @@ finishes what was begun.`,
     description: 'The plan goes on as it is. Where nothing waits that is so already.',
     answers: {200: PlanChange},
     refusals: [...changing, 'CHANGE_INCOMPLETE'],
-    example: {answer: {...change, planKey: 'starter', due: {amount: 0, currency: 'eur'}}},
+    example: {answer: {...change, planKey: 'starter', due: {amount: 0, currency: 'eur'}, tax: {amount: 0, currency: 'eur'}}},
     params: OfOrg,
     handle: ({caller: {org, person}, ...tools}) => takeBackPending(tools, {org, person}),
   }),

@@ -16,6 +16,8 @@ const common = ({config, org, customer, successUrl, cancelUrl}: Of) =>
     // What the payer types at the page is what stands on the invoice.
     ...{customer_update: {name: 'auto', address: 'auto'}, tax_id_collection: {enabled: true}},
     ...(config.PAYMENT_PROMOTION_CODES && {allow_promotion_codes: true}),
+    // The tax depends on where the payer is.
+    ...(config.PAYMENT_AUTOMATIC_TAX && {automatic_tax: {enabled: true}, billing_address_collection: 'required' as const}),
   }) satisfies Params
 
 /** When a trial of ours ends, and until when the page may be paid. In seconds. */

@@ -7,6 +7,7 @@ import {expireSession} from './expire-session.ts'
 import {type Held, holdBilling, keepHeld, releaseBilling} from './lease.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
+import {settleConfirming} from './plan-change-confirm.ts'
 import {endWithPlan} from './plan-end.ts'
 import {projectSubscription} from './project.ts'
 import {findLiveSubscription, type ReadSubscription, readSubscription} from './subscription.ts'
@@ -29,6 +30,7 @@ export const endBillingOf = async (tools: Tools, org: string, {when}: {when: 'pe
   if (!held) throw new Error(`The billing of ${org} is in other hands`)
   try {
     await expireAll(tools, customer)
+    await settleConfirming(tools, held, {givesUp: true})
     for (let left = mostSubscriptions; left > 0; left--) {
       await keepHeld(db, held)
       const live = await findLiveSubscription(tools, {customer})

@@ -1,26 +1,25 @@
 import {randomUUID} from 'node:crypto'
 import {setTimeout} from 'node:timers/promises'
-import {dropHold, keepAccount, lockHold, takeHold} from '../../sql/billing-accounts.ts'
+import {dropHold, keepAccount, lockHold, renewHold, takeHold} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listDeferredEvents} from '../../sql/payment-events.ts'
 import {findUnsettledChange} from '../../sql/plan-changes.ts'
 import {Refusal} from '../errors.ts'
 import {applyPaymentEvent} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
+import {type Heartbeat, leaseSeconds, startHeartbeat} from './lease-heartbeat.ts'
 
-/** One org's billing in one pair of hands, across calls to the provider, where no transaction may stay open. */
-export type Held = {org: string; holder: string}
+/** Per-org billing lock, held across calls to the provider, where no transaction may stay open. */
+export type Held = {org: string; holder: string; heartbeat: Heartbeat}
 
 type Tools = {db: Pool; queue: Queue}
 
-/** Longer than a step asks the provider for: 45 seconds at most (payment-provider.ts), and a step that asks again has to hold it anew. */
-const heldSeconds = 120
-
-/** Null while somebody else has it. Who dies with it keeps it for two minutes. */
+/** Null while another holder has the lock. A heartbeat renews the hold until `releaseBilling`; the hold of a process that died ends by itself. */
 export const holdBilling = async (db: Pool, org: string, what: 'change' | 'events' = 'change'): Promise<Held | null> => {
   await keepAccount(db, org)
-  const held = {org, holder: `${what}:${randomUUID()}`}
-  return (await takeHold(db, {...held, seconds: heldSeconds})) ? held : null
+  const hold = {org, holder: `${what}:${randomUUID()}`}
+  if (!(await takeHold(db, {...hold, seconds: leaseSeconds}))) return null
+  return {...hold, heartbeat: startHeartbeat(db, hold)}
 }
 
 const tries = 8
@@ -44,28 +43,29 @@ export const isForEvents = (holder: string | null): boolean => holder?.startsWit
 
 /** For a transaction that writes what was learnt meanwhile: the hold is ours to its end, or LeaseGone is thrown. */
 export const assertHeld = async (tx: Tx, held: Held): Promise<void> => {
-  if (!(await lockHold(tx, held))) throw new LeaseGone(`The hold on the billing of ${held.org} ran out`)
+  if (!(await lockHold(tx, held))) throw leaseGone(held.org)
 }
 
 export class LeaseGone extends Error {
   override name = 'LeaseGone'
 }
 
-/** Two minutes from now on, for work of several steps. LeaseGone where it has run out. */
-export const keepHeld = async (db: Pool, held: Held): Promise<void> => {
-  await db.transaction(async tx => {
-    await assertHeld(tx, held)
-    await dropHold(tx, held)
-    await takeHold(tx, {...held, seconds: heldSeconds})
-  })
+const leaseGone = (org: string) => new LeaseGone(`The hold on the billing of ${org} expired`)
+
+/** Before each step of work of several steps: gives the step two minutes. LeaseGone if the hold expired. */
+export const keepHeld = async (db: Pool, {org, holder, heartbeat}: Held): Promise<void> => {
+  if (!(await renewHold(db, {org, holder, seconds: leaseSeconds}))) throw leaseGone(org)
+  heartbeat.extend()
 }
 
 /** Gives it back; events that came meanwhile are sent to be applied in the same transaction. */
-export const releaseBilling = ({db, queue}: Tools, held: Held): Promise<void> =>
-  db.transaction(async tx => {
+export const releaseBilling = ({db, queue}: Tools, held: Held): Promise<void> => {
+  held.heartbeat.stop()
+  return db.transaction(async tx => {
     if (!(await dropHold(tx, held))) return
     for (const event of await listDeferredEvents(tx, held.org)) await enqueue(queue, applyPaymentEvent, {event}, {tx, track: false})
   })
+}
 
 /** Holds the org's billing for a piece of work. CHANGE_IN_PROGRESS while somebody else keeps it. */
 export const whileHeld = async <T>(tools: Tools, org: string, work: (held: Held) => Promise<T>): Promise<T> => {

@@ -8,7 +8,7 @@ export type Money = {amount: number; currency: string}
 
 /**
  * What a change comes to. `now` is also the taking back of what waited: nothing is due for it. `effectiveAt`: from when. `replaces`: what waited and
- * waits no more. `due`: charged now. `next`: what is charged next, and when, before discounts and tax; null where it ends, or is not known.
+ * waits no more. `due`: charged now, with `tax`. `next`: what is charged next, and when, before discounts and tax; null where it ends, or is not known.
  */
 export type Answer = {
   change: 'now' | 'at_renewal' | 'cancel'
@@ -17,6 +17,8 @@ export type Answer = {
   effectiveAt: string
   replaces: Pending | null
   due: Money
+  /** What of `due` is tax, whether prices contain it or it comes on top. */
+  tax: Money
   next: (Money & {at: string}) | null
 }
 
@@ -26,7 +28,7 @@ export const describeChange = ({kind, target, params}: PlanChange, terms: Terms,
   ...{planKey: target.planKey, interval: target.interval},
   effectiveAt: (waitsUntil(kind, terms) ?? isoOf(params.prorationDate))!,
   replaces,
-  due: {amount: kind === 'now' ? chargedFor(params.invoice, terms) : 0, currency: terms.found.currency},
+  ...chargedFor(kind === 'now' ? invoiceSince(params.invoice, terms) : null, terms.found.currency),
   next: nextOf({kind, target}, terms),
 })
 
@@ -52,9 +54,19 @@ const waitsUntil = (kind: PlanChange['kind'], terms: Terms) => {
 export const waitsForTrialUntil = ({read}: Pick<Terms, 'read'>): string | null =>
   read.status === 'trialing' && read.metadata.after_trial === 'true' ? read.trialEndsAt : null
 
-/** An update that asks for nothing makes no invoice. */
-const chargedFor = (before: string | null, {found: {latest_invoice: latest}}: Terms) =>
-  latest === null || typeof latest === 'string' || latest.id === before ? 0 : latest.amount_due
+/** Null for an update that asks for nothing: it makes no invoice. */
+const invoiceSince = (before: string | null, {found: {latest_invoice: latest}}: Terms) =>
+  latest === null || typeof latest === 'string' || latest.id === before ? null : latest
+
+type Charged = Pick<Stripe.Invoice, 'amount_due' | 'currency' | 'total_taxes'>
+
+/** As the provider's invoice has it; nothing without one. */
+export const chargedFor = (invoice: Charged | null, currency: string): {due: Money; tax: Money} => ({
+  due: {amount: invoice?.amount_due ?? 0, currency: invoice?.currency ?? currency},
+  tax: {amount: taxOf(invoice?.total_taxes), currency: invoice?.currency ?? currency},
+})
+
+export const taxOf = (taxes: {amount: number}[] | null | undefined): number => (taxes ?? []).reduce((sum, {amount}) => sum + amount, 0)
 
 const nextOf = ({kind, target}: Pick<PlanChange, 'kind' | 'target'>, {item, schedule, read}: Terms): Answer['next'] => {
   if (kind === 'cancel') return null

@@ -8,7 +8,7 @@ import {endWithPlan} from './plan-end.ts'
 import {idOf} from './subscription.ts'
 
 /** A change as far as its calls go. */
-type Asked = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number}
+type Asked = Pick<PlanChange, 'id' | 'org' | 'person' | 'kind' | 'target'> & {prorationDate: number; isConfirming: boolean}
 export type NextCall = Pick<PlannedCall, 'name' | 'on' | 'params'>
 
 type Settings = Pick<Config, 'PAYMENT_ENVIRONMENT'>
@@ -38,6 +38,17 @@ const isOfStaff = ({read, schedule}: Terms) =>
   schedule?.metadata?.change_id === undefined &&
   (schedule?.phases ?? []).some(({start_date}) => start_date >= (schedule?.current_phase?.end_date ?? 0))
 
+/** The call after which the payment waits for the customer at the provider's page. */
+export const isConfirmCall = ({params}: Pick<PlannedCall, 'params'>): boolean => params.payment_behavior === 'pending_if_incomplete'
+
+/** Two calls that do the same part of a change. */
+export const isSameStep = (one: Pick<PlannedCall, 'name' | 'params'>, other: Pick<PlannedCall, 'name' | 'params'>): boolean =>
+  one.name === other.name && 'items' in one.params === 'items' in other.params
+
+/** The provider holds the upgrade until its invoice is paid. It drops the upgrade after 23 hours at most. */
+export const waitsForConfirmation = (asked: Pick<Asked, 'kind' | 'target'>, {found, item}: Terms): boolean =>
+  asked.kind === 'now' && item.price.id !== asked.target.price && found.pending_update !== null
+
 /**
  * Price, payment, who asked and the taking back of a cancellation in one call: paid for, or nothing of it. What waits on a schedule goes
  * afterwards, so that a declined card finds it there. Another interval bills and begins its period by itself.
@@ -46,14 +57,17 @@ const upgrade = (settings: Settings, asked: Asked, terms: Terms): NextCall | nul
   const {found, item} = terms
   const {price} = asked.target
   if (item.price.id === price) return release(terms) ?? takeBackEnd(settings, asked, terms)
-  return update(found, {
+  if (waitsForConfirmation(asked, terms)) return null
+  const sold = {
     items: [{id: item.id, price: price!}],
     proration_behavior: 'always_invoice',
     proration_date: asked.prorationDate,
-    payment_behavior: 'error_if_incomplete',
     metadata: {...saidBy(settings, asked), ...soldAs(asked)},
-    ...(found.schedule === null && isEnding(found) ? withoutEnd(found) : {}),
-  })
+  } satisfies Stripe.SubscriptionUpdateParams
+  // A pending update takes no end date: a cancellation is taken back after the payment.
+  if (asked.isConfirming) return update(found, {...sold, payment_behavior: 'pending_if_incomplete'})
+  const withEnd = found.schedule === null && isEnding(found) ? withoutEnd(found) : {}
+  return update(found, {...sold, payment_behavior: 'error_if_incomplete', ...withEnd})
 }
 
 /** A schedule cannot be made with its phases. Made of a subscription that ends it ends too, until it has them. */
@@ -73,6 +87,7 @@ const moveAtRenewal = (settings: Settings, asked: Asked, terms: Terms): NextCall
     proration_behavior: 'none' as const,
     metadata: {...saidBy(settings, asked), ...soldAs(asked)},
     ...(running.discounts ? {discounts: running.discounts} : {}),
+    ...(running.automatic_tax ? {automatic_tax: running.automatic_tax} : {}),
   }
   return setPhases(settings, asked, schedule, {end_behavior: 'release', phases: [running, next]})
 }
@@ -128,6 +143,7 @@ const runningPhase = ({found, schedule, item}: Terms) => {
     proration_behavior: phase.proration_behavior,
     ...(phase.trial_end === null ? {} : {trial_end: phase.trial_end}),
     ...(discounts.length ? {discounts} : {}),
+    ...(found.automatic_tax.enabled ? {automatic_tax: {enabled: true}} : {}),
     ...(card === null ? {} : {default_payment_method: card}),
     ...(Object.keys(phase.metadata ?? {}).length ? {metadata: phase.metadata!} : {}),
   }

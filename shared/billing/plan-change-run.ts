@@ -15,7 +15,7 @@ import type {Log} from '../log.ts'
 import {assertHeld, type Held, keepHeld} from './lease.ts'
 import {failureIn, PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {type NextCall, nextCall, type Sent, sendCall} from './plan-change-calls.ts'
+import {isConfirmCall, isSameStep, type NextCall, nextCall, type Sent, sendCall, waitsForConfirmation} from './plan-change-calls.ts'
 import {readTermsOf, type Terms, termsOf} from './plan-change-terms.ts'
 
 export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
@@ -40,38 +40,63 @@ export const pursue = async (tools: Tools, held: Held, change: PlanChange, terms
 
 /** What a new row begins with: it is written before it is sent. Null where nothing is to be called. */
 export const firstCall = (tools: Tools, change: NewChange, terms: Terms): PlannedCall | null => {
-  const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate}, terms)
+  const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate, isConfirming: false}, terms)
   return next && plannedAs(change, next, terms)
 }
 
 const plannedAs = ({id, params: {calls}}: Pick<PlanChange, 'id' | 'params'>, next: NextCall, {fingerprint: from}: Terms): PlannedCall => ({
   ...next,
-  key: calls.length === 0 ? `chg:${id}` : `chg:${id}:${calls.length + 1}`,
+  key: isConfirmCall(next) ? `chg:${id}:confirm` : calls.length === 0 ? `chg:${id}` : `chg:${id}:${calls.length + 1}`,
   from,
   done: false,
 })
 
-type Pursuit = {tools: Tools; held: Held; isNew: boolean; change: PlanChange; since: number}
+/** `refusedBy`: the bank, which wants the customer to confirm the payment. */
+type Pursuit = {tools: Tools; held: Held; isNew: boolean; change: PlanChange; since: number; refusedBy?: PaymentFailure | null}
 
-/** No change takes more than two calls; one of them may be planned anew. */
+const nextOf = ({tools, change, refusedBy}: Pursuit, terms: Terms): NextCall | null => {
+  const {prorationDate, calls} = change.params
+  return nextCall(tools.config, {...change, prorationDate, isConfirming: Boolean(refusedBy) || calls.some(isConfirmCall)}, terms)
+}
+
+/** No change takes more than three calls; one of them may be planned anew. */
 const mostRounds = 6
 
 const follow = async (pursuit: Pursuit, start: Terms | null): Promise<Outcome> => {
   let terms = start
   for (let round = 0; round < mostRounds; round++) {
     if (terms === null) return endAs(pursuit, 'superseded', {terms})
-    const {calls, prorationDate} = pursuit.change.params
-    const next = nextCall(pursuit.tools.config, {...pursuit.change, prorationDate}, terms)
-    if (next === null) return endAs(pursuit, 'accepted', {terms})
-    if (calls.some(({name, done}) => done && name === next.name)) return endAs(pursuit, 'partial', {terms})
+    const {calls} = pursuit.change.params
+    const next = nextOf(pursuit, terms)
+    if (next === null) return endAs(pursuit, waitsForConfirmation(pursuit.change, terms) ? 'confirming' : 'accepted', {terms})
+    if (calls.some(call => call.done && isSameStep(call, next)))
+      return endAs(pursuit, isConfirmCall(next) ? 'declined' : 'partial', {terms})
     const call = await plan(pursuit, next, terms)
     if (call === null) return endAs(pursuit, 'refused', {terms})
     const isFirst = pursuit.isNew || !calls.some(({key}) => key === call.key)
     const sent = await trySend(pursuit, call, {terms, isFirst})
-    if ('state' in sent) return sent
-    terms = sent.terms
+    if (!('state' in sent)) terms = sent.terms
+    else if (isConfirmCall(call))
+      return sent.state === 'refused' ? {...sent, state: 'declined', failure: pursuit.refusedBy ?? sent.failure} : sent
+    else if (!wantsConfirmation(sent)) return sent
+    else await askForConfirmation(pursuit, call, sent.failure)
   }
   return endAs(pursuit, 'partial', {terms})
+}
+
+/** The bank's words for a payment that the customer has to confirm. */
+const confirmCodes = ['authentication_required', 'subscription_payment_intent_requires_action', 'authentication_not_handled']
+
+export const wantsConfirmation = ({state, failure}: Pick<Outcome, 'state' | 'failure'>): boolean =>
+  state === 'declined' && failure !== null && [failure.declineCode, failure.code].some(code => code !== null && confirmCodes.includes(code))
+
+/** The declined call did nothing, so it is forgotten: the next round plans a call that waits for the customer instead. */
+const askForConfirmation = (pursuit: Pursuit, declined: PlannedCall, failure: PaymentFailure | null) => {
+  pursuit.refusedBy = failure
+  return keepCalls(
+    pursuit,
+    pursuit.change.params.calls.filter(({key}) => key !== declined.key),
+  )
 }
 
 const endAs = (
@@ -170,10 +195,10 @@ const lookAgain = async ({tools, held, change}: Pursuit): Promise<Terms | null |
 }
 
 /** Another call is due, or none: this one has done what it was for. */
-const isDone = ({tools, change}: Pursuit, call: PlannedCall, seen: Terms | null) => {
+const isDone = (pursuit: Pursuit, call: PlannedCall, seen: Terms | null) => {
   if (seen === null) return true
-  const next = nextCall(tools.config, {...change, prorationDate: change.params.prorationDate}, seen)
-  return next?.name !== call.name
+  const next = nextOf(pursuit, seen)
+  return next === null || !isSameStep(next, call)
 }
 
 /** Too many calls, or a key of ours that will not do: this one was not looked at, which says nothing of an earlier one that was not answered. */

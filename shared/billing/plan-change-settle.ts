@@ -6,6 +6,7 @@ import type {Author} from '../registry/change.ts'
 import {assertHeld, changeInProgress, type Held} from './lease.ts'
 import {failureIn, PaymentFailure} from './payment-failure.ts'
 import {isPending} from './plan-change-answer.ts'
+import {settleConfirming} from './plan-change-confirm.ts'
 import {type Outcome, pursue, type Tools} from './plan-change-run.ts'
 import {readTermsOf} from './plan-change-terms.ts'
 import {isOver} from './subscription.ts'
@@ -16,6 +17,7 @@ import {isOver} from './subscription.ts'
  */
 export const settleChanges = async (tools: Tools, held: Held): Promise<void> => {
   await settleUnsettled(tools, held)
+  await settleConfirming(tools, held, {givesUp: false})
   await landChanges(tools.db, held)
 }
 

@@ -59,5 +59,5 @@ const assertPaid = async (db: Pool, org: string, status: string) => {
 }
 
 /** 402 with the balance. */
-export const refusePayment = (db: Pool, org: string, code: Code, message: string): Promise<Refusal> =>
-  db.transaction(async tx => limitRefusal((await holdCurrent(tx, org)).balance, {code, message, lift: [{by: 'payment'}]}))
+export const refusePayment = (db: Pool, org: string, code: Code, message: string, extra: Record<string, unknown> = {}): Promise<Refusal> =>
+  db.transaction(async tx => limitRefusal((await holdCurrent(tx, org)).balance, {code, message, lift: [{by: 'payment'}], extra}))

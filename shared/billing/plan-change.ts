@@ -8,7 +8,8 @@ import type {ChangeKind} from './classify.ts'
 import {assertHeld, changeInProgress, type Held, holdPatiently, LeaseGone, releaseBilling} from './lease.ts'
 import {refusalOf, refuseFailure} from './payment-failure.ts'
 import {type Answer, describeChange, describeStanding, isPending, latestInvoiceOf} from './plan-change-answer.ts'
-import {firstCall, type Outcome, pursue, type Tools as Running} from './plan-change-run.ts'
+import {confirmationOf, settleConfirming} from './plan-change-confirm.ts'
+import {firstCall, type Outcome, pursue, type Tools as Running, wantsConfirmation} from './plan-change-run.ts'
 import {settleUnsettled, unconfirmed} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf, refusePayment, type WantedPlan} from './plan-change-wanted.ts'
@@ -71,6 +72,7 @@ const whileSettled = async <T>(tools: Tools, org: string, work: (held: Held, ear
   try {
     const earlier = await settleUnsettled(tools, held)
     if (earlier?.state === 'unknown') throw unconfirmed()
+    if (earlier?.state !== 'confirming') await settleConfirming(tools, held, {givesUp: true})
     const done = await work(held, earlier)
     atPoint('before_billing_release')
     return done
@@ -137,21 +139,27 @@ const noteOtherEnd = ({log}: Tools, {change: made, terms}: Outcome, expected: st
 const answerOf = async (tools: Tools, {change: made, state, terms, failure}: Outcome, before: Terms | null = null): Promise<Answer> => {
   const waited = before?.read.pending ?? null
   if (state === 'accepted' && terms) return describeChange(made, terms, isPending(waited, made.target) ? null : waited)
-  if (state === 'declined') throw await declined(tools.db, made.org, [failure!.declineCode, failure!.code])
+  if (state === 'confirming') throw await confirmFirst(tools.db, made.org, terms!)
+  if (state === 'declined') throw await declined(tools.db, made.org, wantsConfirmation({state, failure}))
   if (state === 'partial') throw incomplete(terms)
   if (failure) throw refusalOf(tools.log, failure, 'a plan was not changed')
   throw new Refusal('NOT_SUBSCRIBED', 'The plan of this org ended meanwhile: buy one by POST /orgs/{org}/billing/checkout')
 }
 
-/** The bank's own words of why: what it wants is done at the portal, where a person is. */
-const wantsPerson = ['authentication_required', 'subscription_payment_intent_requires_action', 'authentication_not_handled']
+/** Nothing is charged or changed before the customer confirms the payment at the provider's page. */
+const confirmFirst = (db: Pool, org: string, terms: Terms) => {
+  const confirmation = confirmationOf(terms)
+  if (confirmation === null) return declined(db, org, true)
+  const says = `Your bank wants this payment confirmed. Nothing is charged or changed before that: confirm it at ${confirmation.url}`
+  return refusePayment(db, org, 'CARD_DECLINED', says, {confirmation})
+}
 
-const declined = (db: Pool, org: string, why: (string | null)[]) =>
+const declined = (db: Pool, org: string, wantsConfirming: boolean) =>
   refusePayment(
     db,
     org,
     'CARD_DECLINED',
-    wantsPerson.some(one => why.includes(one))
+    wantsConfirming
       ? 'The bank wants this payment confirmed, so nothing was charged or changed: use another card by POST /billing/portal'
       : 'The card was declined, so nothing was charged or changed: change it by POST /billing/portal, and try again',
   )

@@ -8,7 +8,7 @@ import {shortHash} from '../short-hash.ts'
 import type {ChangeKind} from './classify.ts'
 import {refuseFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
-import {type Answer, chargeOf, isPending, type Money, waitsForTrialUntil, wordOf} from './plan-change-answer.ts'
+import {type Answer, chargedFor, chargeOf, isPending, type Money, taxOf, waitsForTrialUntil, wordOf} from './plan-change-answer.ts'
 import {assertNoneOpen} from './plan-change-settle.ts'
 import {readTerms, type Terms} from './plan-change-terms.ts'
 import {assertMayBuy, findWanted, kindOf} from './plan-change-wanted.ts'
@@ -19,7 +19,15 @@ import {type Interval, idOf, isoOf} from './subscription.ts'
 type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 type Asking = {org: string; person: string; planKey: string; interval: Interval}
 
-type Line = {description: string | null; amount: number; startsAt: string; endsAt: string; proration: boolean}
+type Line = {
+  description: string | null
+  amount: number
+  tax: number
+  taxIncluded: boolean
+  startsAt: string
+  endsAt: string
+  proration: boolean
+}
 type Preview = Answer & {lines: Line[]; previewToken: string; expiresAt: string}
 
 /** What a plan change would be and cost, as the provider works it out; nothing is changed. The token holds the change to it for half an hour. */
@@ -44,18 +52,18 @@ const describePreview = async (tools: Tools, {org, person, planKey, interval}: A
     ...{change: wordOf(kind), planKey: target.planKey, interval: target.interval},
     effectiveAt: waitsUntil ?? isoOf(at)!,
     replaces: isPending(terms.read.pending, target) ? null : terms.read.pending,
-    ...{due: price.due, lines: price.lines, next: await nextCharge(tools, {kind, target, terms, price})},
+    ...{due: price.due, tax: price.tax, lines: price.lines, next: await nextCharge(tools, {kind, target, terms, price})},
     ...{previewToken, expiresAt: isoOf(now + previewSeconds)!},
   }
 }
 
-type Priced = {due: Money; lines: Line[]; renewsAt: string | null}
+type Priced = {due: Money; tax: Money; lines: Line[]; renewsAt: string | null}
 type Proposal = {kind: ChangeKind; target: ChangeTarget; terms: Terms; at: number}
 
 /** Charged now, by the provider's own reckoning as of the second `at`. Only what takes effect now costs anything now. */
 const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, terms, at}: Proposal): Promise<Priced> => {
   const {found, item} = terms
-  const nothing = {due: {amount: 0, currency: found.currency}, lines: []}
+  const nothing = {...chargedFor(null, found.currency), lines: []}
   if (kind !== 'now') return {...nothing, renewsAt: null}
   // A trial is not charged for; the provider would answer the invoice of its end instead.
   if (found.status === 'trialing') return {...nothing, renewsAt: isoOf(found.trial_end)}
@@ -66,12 +74,16 @@ const priceChange = async ({payment}: Pick<Tools, 'payment'>, {kind, target, ter
     }),
   )
   const ends = invoice.lines.data.filter(line => idOf(line.pricing?.price_details?.price) === target.price).map(({period}) => period.end)
-  const due = {amount: invoice.amount_due, currency: invoice.currency}
-  return {due, lines: invoice.lines.data.map(lineOf), renewsAt: isoOf(Math.max(...ends, item.current_period_end))}
+  return {
+    ...chargedFor(invoice, invoice.currency),
+    lines: invoice.lines.data.map(lineOf),
+    renewsAt: isoOf(Math.max(...ends, item.current_period_end)),
+  }
 }
 
-const lineOf = ({description, amount, period, parent}: Stripe.InvoiceLineItem): Line => ({
-  ...{description, amount, startsAt: isoOf(period.start)!, endsAt: isoOf(period.end)!},
+const lineOf = ({description, amount, period, parent, taxes}: Stripe.InvoiceLineItem): Line => ({
+  ...{description, amount, tax: taxOf(taxes), taxIncluded: taxes?.some(one => one.tax_behavior === 'inclusive') ?? false},
+  ...{startsAt: isoOf(period.start)!, endsAt: isoOf(period.end)!},
   proration: parent?.subscription_item_details?.proration ?? parent?.invoice_item_details?.proration ?? false,
 })
 

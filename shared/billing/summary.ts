@@ -1,7 +1,7 @@
 import {findBillingAccount} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {listRecentNotices} from '../../sql/notices.ts'
-import {listPacks, type PricedPlan} from '../../sql/plans.ts'
+import {listPacks, type PaymentAmounts, type PricedPlan} from '../../sql/plans.ts'
 import {findSubscription, type Subscription} from '../../sql/subscriptions.ts'
 import {holdCurrent} from '../credits/balance.ts'
 import {describeStanding, usageOf} from '../entitlements/describe.ts'
@@ -64,7 +64,13 @@ const describePlan = (plan: PricedPlan) => {
 const describePrices = ({amounts: known}: PricedPlan) => {
   if (known === null) return null
   const {currency, amounts} = known
-  return {currency, month: wholeOf(amounts.month), year: wholeOf(amounts.year), row: amounts.overage ?? null}
+  return {
+    currency,
+    month: wholeOf(amounts.month),
+    year: wholeOf(amounts.year),
+    row: amounts.overage ?? null,
+    taxBehavior: known.taxBehavior ?? null,
+  }
 }
 
 const wholeOf = (amount: string | undefined): number | null => (amount === undefined ? null : Math.round(Number(amount)))
@@ -72,5 +78,10 @@ const wholeOf = (amount: string | undefined): number | null => (amount === undef
 const describePacks = async (tx: Tx) =>
   (await listPacks(tx)).map(({key, name, credits, paymentPriceId, amounts: known}) => ({
     ...{key, name, credits, purchasable: paymentPriceId !== null},
-    price: known?.amounts.pack === undefined ? null : {amount: wholeOf(known.amounts.pack), currency: known.currency},
+    price: known?.amounts.pack === undefined ? null : describePackPrice(known, known.amounts.pack),
   }))
+
+const describePackPrice = ({currency, taxBehavior}: PaymentAmounts, amount: string) => ({
+  ...{amount: wholeOf(amount), currency},
+  taxBehavior: taxBehavior ?? null,
+})

@@ -14,8 +14,11 @@ import {assertFresh} from './fresh.ts'
 import {metadataOf} from './metadata.ts'
 import {PaymentFailure} from './payment-failure.ts'
 import type {PaymentProvider} from './payment-provider.ts'
+import {idOf} from './subscription.ts'
+import type {SoldPack} from './topup-invoice.ts'
 import {declineTopup, failTopup, type Settled, type Stop, settleByIntent} from './topup-settle.ts'
 import {packsFor} from './topup-trigger.ts'
+import {taxBehaviorOf} from './verify/price.ts'
 
 export type Tools = {config: Config; db: Pool; payment: PaymentProvider; log: Log}
 
@@ -28,16 +31,17 @@ type Begun = Attempt & {at: number}
  */
 export const beginTopup = async (tools: Tools, attempt: Attempt): Promise<Begun | null> => {
   const {db} = tools
-  const create = await prepare(tools, attempt)
-  if (typeof create === 'string') {
-    await failTopup(tools, attempt, create)
+  const prepared = await prepare(tools, attempt)
+  if (typeof prepared === 'string') {
+    await failTopup(tools, attempt, prepared)
     return null
   }
+  const {create, sold} = prepared
   const at = performance.now()
   return db.transaction(async tx => {
     const {id} = attempt
     const {isWanted, month, now: askedAt} = await lookAgain(tx, attempt, create)
-    if (isWanted) return since(at, await beginAttempt(tx, {id, month, params: {askedAt, create}}))
+    if (isWanted) return since(at, await beginAttempt(tx, {id, month, params: {askedAt, create, sold}}))
     await endAttempt(tx, {id, state: 'failed'})
     return null
   })
@@ -71,8 +75,10 @@ const lookAgain = async (tx: Tx, {id, org, packKey, quantity, credits}: Attempt,
 
 const createOf = ({params}: Attempt) => params.create as unknown as Stripe.PaymentIntentCreateParams
 
+type Prepared = {create: Stripe.PaymentIntentCreateParams; sold: SoldPack}
+
 /** What is asked of the provider, or why nothing can be. */
-const prepare = async (tools: Tools, attempt: Attempt): Promise<Stripe.PaymentIntentCreateParams | Stop> => {
+const prepare = async (tools: Tools, attempt: Attempt): Promise<Prepared | Stop> => {
   const {config, db} = tools
   const {id, org, packKey, quantity, credits} = attempt
   const customer = (await findBillingAccount(db, org))?.customer
@@ -81,16 +87,39 @@ const prepare = async (tools: Tools, attempt: Attempt): Promise<Stripe.PaymentIn
   if (price === null) return 'pack_not_sold'
   const card = await readDefaultCard(tools, {org, customer})
   if (card === null) return 'no_card'
-  return {
-    ...{amount: price.amount * quantity, currency: price.currency, customer, payment_method: card},
+  const amount = await totalOf(tools, {customer, price, quantity})
+  if (amount === null) return 'refused'
+  const create: Stripe.PaymentIntentCreateParams = {
+    ...{amount, currency: price.currency, customer, payment_method: card},
     ...{allowed_payment_method_types: ['card'], off_session: true, confirm: true},
     description: `${credits} AI credits`,
     metadata: metadataOf(config, {org, kind: 'autotopup', attempt_id: id, pack_key: packKey, quantity: String(quantity)}),
   }
+  const sold = {product: price.product, unitAmount: price.amount, taxBehavior: price.taxBehavior, isTaxed: config.PAYMENT_AUTOMATIC_TAX}
+  return {create, sold}
+}
+
+type Priced = {id: string; amount: number; currency: string; product: string; taxBehavior: SoldPack['taxBehavior']}
+type Buying = {customer: string; price: Priced; quantity: number}
+
+/** With tax where the deployment collects it, as the provider works it out. Null where the provider cannot: it does not know the address. */
+const totalOf = async ({config, payment, log}: Tools, {customer, price, quantity}: Buying): Promise<number | null> => {
+  if (!config.PAYMENT_AUTOMATIC_TAX) return price.amount * quantity
+  const params = {customer, automatic_tax: {enabled: true}, invoice_items: [{price: price.id, quantity}]}
+  try {
+    const {total, automatic_tax: tax} = await payment.ask('invoice', stripe => stripe.invoices.createPreview(params))
+    if (tax.status === 'complete') return total
+    log.error({customer, tax: tax.status}, 'the tax of a top-up is not known')
+    return null
+  } catch (error) {
+    if (!(error instanceof PaymentFailure && error.kind === 'refused')) throw error
+    log.error({err: error, customer, requestId: error.requestId}, 'the payment provider refuses to work out the tax of a top-up')
+    return null
+  }
 }
 
 /** What one pack costs by now; null where the provider sells it no more, or not by the piece, or gives it away. */
-const findPrice = async ({db, payment}: Tools, packKey: string) => {
+const findPrice = async ({db, payment}: Tools, packKey: string): Promise<Priced | null> => {
   const id = (await listPacks(db)).find(({key}) => key === packKey)?.paymentPriceId
   if (!id) return null
   const price = await payment
@@ -100,7 +129,8 @@ const findPrice = async ({db, payment}: Tools, packKey: string) => {
       throw error
     })
   if (!price?.active || price.recurring !== null || !price.unit_amount) return null
-  return {amount: price.unit_amount, currency: price.currency}
+  const {unit_amount: amount, currency, product} = price
+  return {id, amount, currency, product: idOf(product)!, taxBehavior: taxBehaviorOf(price)}
 }
 
 /** One that is known to be declined, or refused, leaves nothing behind that could be paid later. */

@@ -81,7 +81,7 @@ export const PlanPaymentBody = z.strictObject({
   paymentPriceOverageId: id('the price of rows beyond the plan'),
 })
 
-type PricingTools = {config: Pick<Config, 'PAYMENT_API_KEY'>; db: Pool; payment: PaymentProvider; log: Log}
+type PricingTools = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMATIC_TAX'>; db: Pool; payment: PaymentProvider; log: Log}
 type GivenPlan = z.output<typeof PlanPaymentBody> & {id: string}
 type GivenPack = z.output<typeof PackPaymentBody> & {key: string}
 

@@ -42,17 +42,6 @@ for (const waiting of ['N', 'D', 'C'] as const) {
   })
 }
 
-test('a bank that wants to be asked by a person says no to us, and it is told what to do', async t => {
-  const {payment} = billing
-  const payer = await openPayer(billing, {planKey: 'team'})
-  const before = frozen(payer)
-  payment.setCard(payer.found().default_payment_method, 'authentication_required')
-  const {body} = await refused(t, payer.ask(up), 402, 'CARD_DECLINED')
-  t.regex(body.error, /The bank wants this payment confirmed.*portal/)
-  t.is(frozen(payer), before)
-  await settleMoney(t, billing)
-})
-
 test('an org whose card was taken away has none to be declined, which comes to the same', async t => {
   const {stripe} = billing
   const payer = await openPayer(billing, {planKey: 'team'})

@@ -41,12 +41,12 @@ test('an org that has bought nothing: what there is to buy', async t => {
   t.deepEqual(
     summary.plans.map(({prices}: any) => prices),
     [
-      {currency: 'eur', month: 3000, year: 30_000, row: '1'},
-      {currency: 'eur', month: 9000, year: 90_000, row: '1'},
-      {currency: 'eur', month: null, year: 490_000, row: '1'},
+      {currency: 'eur', month: 3000, year: 30_000, row: '1', taxBehavior: null},
+      {currency: 'eur', month: 9000, year: 90_000, row: '1', taxBehavior: null},
+      {currency: 'eur', month: null, year: 490_000, row: '1', taxBehavior: null},
     ],
   )
-  t.deepEqual(summary.packs[0].price, {amount: 1000, currency: 'eur'})
+  t.deepEqual(summary.packs[0].price, {amount: 1000, currency: 'eur', taxBehavior: null})
   const unsold = {key: 'credits_10000', name: '10,000 AI credits', credits: 10_000, purchasable: false, price: null}
   t.deepEqual(summary.packs.at(-1), unsold)
   t.true(summary.packs.slice(0, 2).every(({purchasable}: any) => purchasable))

@@ -232,7 +232,14 @@ test.serial('an event whose worker died is taken up again as soon as nobody hold
   const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
   await tell(house, makeEvent('evt_left', 'customer.subscription.updated', {...thing, customer}))
   const waiting = () =>
-    listWaitingEvents(house.db, {patienceSeconds: 300, usualAttempts: 5, mostAttempts: 40, mostSeconds: 21_600, limit: 100})
+    listWaitingEvents(house.db, {
+      pickupSeconds: 15,
+      patienceSeconds: 300,
+      usualAttempts: 5,
+      mostAttempts: 40,
+      mostSeconds: 21_600,
+      limit: 100,
+    })
   t.true(await takeHold(house.db, {org, holder: 'events:of-a-dead-worker', seconds: 3600}))
   await startEvent(house.db, 'evt_left')
   t.false((await waiting()).includes('evt_left'))

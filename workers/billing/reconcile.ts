@@ -13,8 +13,11 @@ import {openReading} from './reading.ts'
 
 const orgsPerRound = 20
 const eventsPerRound = 100
-/** An event is left alone for so long after an attempt; one that has failed twice as long each time, up to six hours, for about a week. */
-const patience = {patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
+/**
+ * An event without an attempt is sent again after `pickupSeconds`, because the worker that took its job may have died; a queued job is not queued
+ * twice. After an attempt the pause is `patienceSeconds`. It doubles with each failure up to six hours, for about a week.
+ */
+const patience = {pickupSeconds: 15, patienceSeconds: 300, usualAttempts, mostAttempts: 40, mostSeconds: 6 * 3600, limit: eventsPerRound}
 
 /** Events that nobody is at are sent to be applied once more. */
 export const sendWaiting = async ({db, payment}: Tools, queue: Queue): Promise<void> => {

@@ -27,9 +27,9 @@ const MEANINGS = {
   'customer.subscription.paused': 'subscription',
   'customer.subscription.resumed': 'subscription',
   'customer.subscription.trial_will_end': 'trial.ending',
-  // Neither is anything our calls can bring about.
-  'customer.subscription.pending_update_applied': 'alarm',
-  'customer.subscription.pending_update_expired': 'alarm',
+  // An upgrade whose payment the customer confirmed, or gave up.
+  'customer.subscription.pending_update_applied': 'subscription',
+  'customer.subscription.pending_update_expired': 'subscription',
   'subscription_schedule.updated': 'subscription',
   'subscription_schedule.released': 'subscription',
   'subscription_schedule.completed': 'subscription',

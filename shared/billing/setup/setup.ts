@@ -19,6 +19,11 @@ export type SetupReport = {priced: string[]; portal: string; webhook: KeptEndpoi
  * earlier run created and finishes what that one did not.
  */
 export const setUpSelling = async (tools: Tools, {prices, webhookUrl}: {prices: PriceList; webhookUrl: string}): Promise<SetupReport> => {
+  if (tools.config.PAYMENT_AUTOMATIC_TAX && prices.taxBehavior === undefined)
+    throw new Refusal(
+      'INVALID',
+      'PAYMENT_AUTOMATIC_TAX is on. Say in the price list whether prices contain tax: "taxBehavior": "inclusive" or "exclusive"',
+    )
   const priced = [...(await pricePlans(tools, prices)), ...(await pricePacks(tools, prices))]
   const portal = await keepPortalConfiguration(tools)
   const webhook = await keepEndpoint(tools, webhookUrl)

@@ -4,9 +4,9 @@ import {Refusal} from '../../errors.ts'
 import type {Log} from '../../log.ts'
 import {refuseFailure} from '../payment-failure.ts'
 import type {PaymentProvider} from '../payment-provider.ts'
-import {type PriceUse, verifyPrice} from './price.ts'
+import {type PriceUse, type TaxBehavior, verifyPrice} from './price.ts'
 
-type Tools = {config: Pick<Config, 'PAYMENT_API_KEY'>; payment: PaymentProvider}
+type Tools = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMATIC_TAX'>; payment: PaymentProvider}
 
 /** `path`: the field that holds the id. */
 export type IdProblem = {path: string[]; message: string}
@@ -42,16 +42,26 @@ const findProblems = async (tools: Tools, ids: Record<string, unknown>, uses: Re
   const problems: IdProblem[] = []
   const amounts: Record<string, string> = {}
   let currency: string | null = null
+  let taxBehavior: TaxBehavior | null | undefined
   const product = (ids.paymentProductId as string | null) ?? null
   for (const [name, use] of Object.entries(uses)) {
     const id = ids[name] as string | null
     if (id === null) continue
     const price = await verifyPrice(tools, {id, use, product})
     const isOther = currency !== null && price.currency !== null && price.currency !== currency
-    const message = price.problem ?? (isOther ? `The price ${id} is in ${price.currency}, and another one in ${currency}` : null)
+    const isTaxedOther = taxBehavior !== undefined && price.currency !== null && price.taxBehavior !== taxBehavior
+    const message =
+      price.problem ??
+      (isOther ? `The price ${id} is in ${price.currency}, and another one in ${currency}` : null) ??
+      (isTaxedOther
+        ? `The tax behavior of the price ${id} is ${nameOf(price.taxBehavior)}, and of another one ${nameOf(taxBehavior)}`
+        : null)
     if (message !== null) problems.push({path: [name], message})
     currency ??= price.currency
+    if (price.currency !== null && taxBehavior === undefined) taxBehavior = price.taxBehavior
     if (price.amount !== null) amounts[use] = price.amount
   }
-  return {problems, amounts: currency === null ? null : {currency, amounts}}
+  return {problems, amounts: currency === null ? null : {currency, amounts, taxBehavior: taxBehavior ?? null}}
 }
+
+const nameOf = (behavior: TaxBehavior | null | undefined) => behavior ?? 'unspecified'

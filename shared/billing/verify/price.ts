@@ -7,19 +7,26 @@ import type {PaymentProvider} from '../payment-provider.ts'
 /** What a price id is written as. */
 export type PriceUse = 'month' | 'year' | 'overage' | 'pack'
 
-type Tools = {config: Pick<Config, 'PAYMENT_API_KEY'>; payment: PaymentProvider}
+type Tools = {config: Pick<Config, 'PAYMENT_API_KEY' | 'PAYMENT_AUTOMATIC_TAX'>; payment: PaymentProvider}
 type AskedPrice = {id: string; use: PriceUse; product: string | null}
 
 /** A price as the provider has it, and why it cannot be sold as what it is written as; null where it can. */
-export type VerifiedPrice = {currency: string | null; amount: string | null; problem: string | null}
+export type TaxBehavior = 'inclusive' | 'exclusive'
+export type VerifiedPrice = {currency: string | null; amount: string | null; taxBehavior: TaxBehavior | null; problem: string | null}
 
 /** Reads a price and compares it with its use: mode, state, interval, usage and product. */
 export const verifyPrice = async (tools: Tools, {id, use, product}: AskedPrice): Promise<VerifiedPrice> => {
   const price = await tools.payment.ask('price', stripe => stripe.prices.retrieve(id)).catch(nullWhereGone)
   const mode = isLiveKey(tools.config.PAYMENT_API_KEY) ? 'live' : 'test'
-  if (!price) return {currency: null, amount: null, problem: `The payment provider has no price ${id} in ${mode} mode`}
-  const problem = modeProblem(price, mode) ?? useProblem(price, use) ?? productProblem(price, product) ?? (await meterProblem(tools, price))
-  return {currency: price.currency, amount: price.unit_amount_decimal && String(price.unit_amount_decimal), problem}
+  if (!price) return {currency: null, amount: null, taxBehavior: null, problem: `The payment provider has no price ${id} in ${mode} mode`}
+  const problem =
+    modeProblem(price, mode) ??
+    useProblem(price, use) ??
+    productProblem(price, product) ??
+    taxProblem(tools, price) ??
+    (await meterProblem(tools, price))
+  const amount = price.unit_amount_decimal && String(price.unit_amount_decimal)
+  return {currency: price.currency, amount, taxBehavior: taxBehaviorOf(price), problem}
 }
 
 const modeProblem = ({id, livemode, active}: Stripe.Price, mode: 'live' | 'test') => {
@@ -40,6 +47,15 @@ const useProblem = ({id, type, recurring, unit_amount_decimal: each}: Stripe.Pri
 
 const productProblem = ({id, product: of}: Stripe.Price, product: string | null) =>
   product === null || of === product ? null : `The price ${id} belongs to another product than ${product}`
+
+/** Null where the price does not say, and the provider goes by the account's default. */
+export const taxBehaviorOf = ({tax_behavior: behavior}: Stripe.Price): TaxBehavior | null =>
+  behavior === 'inclusive' || behavior === 'exclusive' ? (behavior as TaxBehavior) : null
+
+const taxProblem = ({config}: Tools, price: Stripe.Price): string | null =>
+  config.PAYMENT_AUTOMATIC_TAX && taxBehaviorOf(price) === null
+    ? `The price ${price.id} has no tax behavior, and PAYMENT_AUTOMATIC_TAX is on`
+    : null
 
 const meterProblem = async ({payment}: Tools, {id, recurring}: Stripe.Price): Promise<string | null> => {
   if (!recurring?.meter) return null

@@ -139,7 +139,7 @@ test('ids that do not fit are refused when they are written', async t => {
     t.regex(answer.error, says)
   }
   const live = await verifyPrice(
-    {config: {PAYMENT_API_KEY: 'sk_live_x'}, payment: house.tools.payment},
+    {config: {PAYMENT_API_KEY: 'sk_live_x', PAYMENT_AUTOMATIC_TAX: false}, payment: house.tools.payment},
     {id: team.paymentPriceMonthlyId, use: 'month', product},
   )
   t.regex(live.problem!, /is of test mode, and the key of live mode/)
@@ -197,4 +197,22 @@ test('the event list of the documentation is the one that is handled', async t =
   const text = await readFile(new URL('../../../api/README.md', import.meta.url), 'utf8')
   const [, block = ''] = /```text\n((?:[a-z_.]+\n)+)```/.exec(text) ?? []
   t.deepEqual(block.trim().split('\n').toSorted(), [...EVENT_TYPES].toSorted())
+})
+
+test('with PAYMENT_AUTOMATIC_TAX the price list has to say whether prices contain tax, and other prices are replaced', async t => {
+  const taxed = openHome({
+    ...{NODE_ENV: 'test', DATABASE_URL: house.config.DATABASE_URL!, PUBLIC_URL: house.url, PAYMENT_AUTOMATIC_TAX: '1'},
+    ...{PAYMENT_API_KEY: key, PAYMENT_API_URL: payment.url, DEFAULT_PLAN: 'free'},
+  })
+  const run = (list: object) => taxed.run(['billing', 'setup', '--prices', taxed.put('prices.json', JSON.stringify(list))])
+  const vague = await run(prices)
+  t.is(vague.code, 1)
+  t.regex(vague.out + vague.err, /"taxBehavior": "inclusive" or "exclusive"/)
+  const before = (await teamNow()).paymentPriceMonthlyId
+  await run({...prices, taxBehavior: 'exclusive'})
+  const {paymentPriceMonthlyId: after, amounts} = await teamNow()
+  t.not(after, before)
+  t.is(payment.find(after)!.tax_behavior, 'exclusive')
+  t.is(amounts.taxBehavior, 'exclusive')
+  t.is((await taxed.run(['billing', 'check'])).out.match(/no tax behavior/), null)
 })

@@ -14,18 +14,45 @@ import {startSubscription} from './subscriptions.ts'
 import {attempt, type World} from './world.ts'
 
 /** A person pays at the page. A refusal leaves the session open, and nothing behind. */
-export const payCheckout = (world: World, id: string, {card = 'pm_card_visa', email}: {card?: string; email?: string} = {}): Thing =>
+export const payCheckout = (
+  world: World,
+  id: string,
+  {card = 'pm_card_visa', email, country = 'DE'}: {card?: string; email?: string; country?: string} = {},
+): Thing =>
   attempt(world, () => {
     const session = world.store.get('checkout.session', id)
     if (!session) throw new TypeError(`No such checkout: ${id}`)
     if (session.status !== 'open') throw invalid('This Checkout Session is no longer active.')
     const customer = session.customer ?? addCustomer(world, email ?? 'guest@example.org')
+    if (session.automatic_tax.enabled) keepAddress(world, customer, country)
     const method = attachUnasked(world, card, customer)
     const done = session.mode === 'subscription' ? subscribe(world, session, customer, method) : sell(world, session, customer, method)
     world.clock.cancel(`checkout:${id}`)
-    const patch = {...done, customer, customer_details: detailsOf(world, customer), status: 'complete', url: null}
+    const patch = {
+      ...done,
+      ...amountsOf(world, session, 'invoice' in done ? done.invoice : null),
+      customer,
+      customer_details: detailsOf(world, customer),
+      status: 'complete',
+      url: null,
+    }
     return change(world, session, patch, 'checkout.session.completed')
   })
+
+/** What the payer types at the page is kept with the customer. */
+const keepAddress = (world: World, id: string, country: string) => {
+  const address = {city: null, country, line1: null, line2: null, postal_code: null, state: null}
+  change(world, world.store.get('customer', id)!, {address}, 'customer.updated')
+}
+
+/** The tax is known when the address is. */
+const amountsOf = (world: World, session: Thing, id: string | null | undefined) => {
+  const invoice = id ? world.store.get('invoice', id) : undefined
+  if (!invoice || !session.automatic_tax.enabled) return {}
+  const tax = invoice.total_taxes.reduce((sum: number, one: {amount: number}) => sum + one.amount, 0)
+  const total_details = {...session.total_details, amount_tax: tax}
+  return {amount_total: invoice.total, total_details, automatic_tax: {...session.automatic_tax, status: 'complete'}}
+}
 
 const addCustomer = (world: World, email: string): string => {
   const id = world.newId('cus')
@@ -56,6 +83,7 @@ const subscribe = (world: World, session: Thing, customer: string, card: string)
     missingCard: data.trial_settings?.end_behavior.missing_payment_method,
     description: data.description ?? null,
     isPresent: true,
+    isTaxed: session.automatic_tax.enabled,
   })
   const paid = subscription.status === 'trialing' ? 'no_payment_required' : 'paid'
   return {subscription: subscription.id, invoice: subscription.latest_invoice, payment_status: paid}
@@ -88,6 +116,7 @@ const sellByInvoice = (world: World, {session, customer, card, lines, data, abou
     reason: 'manual',
     metadata: mergeMetadata({}, about.metadata),
     card,
+    isTaxed: session.automatic_tax.enabled,
   })
   const open = finalizeInvoice(world, draft)
   const payment = paymentOf(world, open)

@@ -22,6 +22,7 @@ export const createCheckout = ({world, params}: Call): Thing => {
   checkUrls(params)
   checkExpiry(world, expires)
   checkCustomerUpdate(params, customer)
+  checkTax(world, params, customer)
   only(params.payment_intent_data, ['metadata', 'description', 'setup_future_usage'], 'payment_intent_data')
   only(params.invoice_creation?.invoice_data, ['metadata'], 'invoice_creation[invoice_data]')
   if (params.subscription_data) checkSubscriptionData(world, mode, params.subscription_data)
@@ -36,7 +37,9 @@ export const createCheckout = ({world, params}: Call): Thing => {
     allowed_payment_method_types: params.allowed_payment_method_types ?? null,
     amount_subtotal: due,
     amount_total: due,
-    automatic_tax: {},
+    automatic_tax: params.automatic_tax?.enabled
+      ? {enabled: true, liability: {type: 'self'}, provider: 'stripe', status: 'requires_location_inputs'}
+      : {},
     created: world.clock.now(),
     currency: lines[0]!.currency,
     custom_text: {},
@@ -66,7 +69,9 @@ const chosen = ({
   tax_id_collection,
   allow_promotion_codes,
   locale,
+  billing_address_collection: address,
 }: Record<string, any>) => ({
+  billing_address_collection: address ?? null,
   client_reference_id: client_reference_id ?? null,
   success_url,
   cancel_url: cancel_url ?? null,
@@ -104,6 +109,15 @@ const checkCustomerUpdate = ({customer_update: update, tax_id_collection: tax}: 
       'Tax ID collection requires updating business name on the customer. To enable tax ID collection for an existing customer, please set `customer_update[name]` to `auto`.',
     )
   }
+}
+
+const checkTax = (world: World, {automatic_tax: tax, customer_update: update}: Record<string, any>, customer: string | null) => {
+  if (!tax?.enabled || customer === null || update?.address === 'auto') return
+  if (world.store.get('customer', customer)!.address) return
+  throw invalid(
+    "Automatic tax calculation in Checkout requires a valid address on the Customer. Add a valid address to the Customer or set `customer_update[address]` to 'auto'.",
+    {code: 'customer_tax_location_invalid'},
+  )
 }
 
 const checkSubscriptionData = (world: World, mode: string, data: Record<string, any>) => {

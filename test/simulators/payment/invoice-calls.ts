@@ -4,6 +4,7 @@ import {tryInvoice} from './dunning.ts'
 import {finalizeInvoice, subscriptionOf, voidInvoice} from './invoices.ts'
 import {page} from './paging.ts'
 import {noCard} from './payment-behaviour.ts'
+import {dropUpdateOf} from './pending-updates.ts'
 import {need} from './products.ts'
 import {declined, invalid} from './refusals.ts'
 import type {Thing} from './store.ts'
@@ -43,6 +44,7 @@ export const pay = ({world, params, ids}: Call): Thing => {
 export const voidCall = ({world, ids}: Call): Thing => {
   const invoice = need(world, 'invoice', ids[0]!)
   if (invoice.status !== 'open') throw invalid(`You can only pass in open invoices. This invoice isn’t open (${invoice.status}).`)
+  dropUpdateOf(world, invoice)
   return voidInvoice(world, invoice)
 }
 

@@ -4,6 +4,7 @@ import {discountOf} from './discounts.ts'
 import {add, change, emit} from './events.ts'
 import {list} from './expand.ts'
 import type {Thing} from './store.ts'
+import {automaticTaxOf, sumTaxes, withTaxes} from './taxes.ts'
 import type {World} from './world.ts'
 
 export type InvoiceSpec = {
@@ -16,22 +17,25 @@ export type InvoiceSpec = {
   period?: {start: number; end: number}
   metadata?: Record<string, string>
   card?: string | null
+  isTaxed?: boolean
+  description?: string | null
   /** Seconds until it is finalised by itself; null when whoever made it goes on at once. */
   draftSeconds?: number | null
 }
 
 /** A draft of what is asked for. */
 export const createInvoice = (world: World, spec: InvoiceSpec): Thing => {
-  const {subscription = null, draftSeconds = null} = spec
+  const {subscription = null, draftSeconds = null, isTaxed = subscription?.automatic_tax.enabled === true} = spec
   const id = world.newId('in')
   const now = world.clock.now()
   const customer = world.store.get('customer', spec.customer)!
+  const {lines, totals} = reckon(world, spec.lines, {customer, subscription, isTaxed})
   const invoice = complete('invoice', {
     id,
-    ...totalsOf(world, spec.lines, customer, subscription),
+    ...totals,
     attempt_count: 0,
     auto_advance: true,
-    automatic_tax: {},
+    automatic_tax: automaticTaxOf(isTaxed, customer),
     automatically_finalizes_at: draftSeconds === null ? null : now + draftSeconds,
     billing_reason: spec.reason,
     collection_method: 'charge_automatically',
@@ -42,10 +46,11 @@ export const createInvoice = (world: World, spec: InvoiceSpec): Thing => {
     customer_email: customer.email,
     customer_name: customer.name,
     customer_tax_exempt: 'none',
+    description: spec.description ?? null,
     default_payment_method: spec.card ?? null,
     issuer: {type: 'self'},
     lines: list(
-      spec.lines.map(line => ({...line, invoice: id})),
+      lines.map(line => ({...line, invoice: id})),
       `/v1/invoices/${id}/lines`,
     ),
     metadata: spec.metadata ?? {},
@@ -71,13 +76,19 @@ const parentOf = (subscription: Thing, prorationDate: number | null) => ({
   },
 })
 
-/** Lines, less the discount, less what the customer has in credit. */
-const totalsOf = (world: World, lines: Thing[], customer: Thing, subscription: Thing | null) => {
-  const subtotal = lines.reduce((sum, line) => sum + line.amount, 0)
+type Reckoning = {customer: Thing; subscription: Thing | null; isTaxed: boolean}
+
+/** Lines, less the discount, with their taxes, less what the customer has in credit. */
+export const reckon = (world: World, given: Thing[], {customer, subscription, isTaxed}: Reckoning) => {
+  const subtotal = given.reduce((sum, line) => sum + line.amount, 0)
   const discounts = discountOf(world, subtotal, subscription)
-  const total = subtotal - discounts.reduce((sum, one) => sum + one.amount, 0)
+  const discount = discounts.reduce((sum, one) => sum + one.amount, 0)
+  const lines = withTaxes(world, given, {isTaxed, customer, discount})
+  const taxes = sumTaxes(lines)
+  const taxOf = (behaviour: string) => taxes.find(one => one.tax_behavior === behaviour)?.amount ?? 0
+  const total = subtotal - discount + taxOf('exclusive')
   const due = Math.max(0, total + customer.balance)
-  return {
+  const totals = {
     amount_due: due,
     amount_overpaid: 0,
     amount_paid: 0,
@@ -86,12 +97,13 @@ const totalsOf = (world: World, lines: Thing[], customer: Thing, subscription: T
     discounts: discounts.map(one => one.discount),
     starting_balance: customer.balance,
     subtotal,
-    subtotal_excluding_tax: subtotal,
+    subtotal_excluding_tax: subtotal - taxOf('inclusive'),
     total,
     total_discount_amounts: discounts,
-    total_excluding_tax: total,
-    total_taxes: [],
+    total_excluding_tax: total - taxOf('inclusive') - taxOf('exclusive'),
+    total_taxes: taxes,
   }
+  return {lines, totals}
 }
 
 export const subscriptionOf = (invoice: Thing): string | null => invoice.parent?.subscription_details?.subscription ?? null

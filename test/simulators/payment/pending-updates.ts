@@ -37,6 +37,14 @@ export const waitForPayment = (
 export const isWaiting = (world: World, subscription: string, invoice: string): boolean =>
   world.store.get('~update', subscription)?.invoice === invoice
 
+/** A void invoice takes the update that waits for it with it. */
+export const dropUpdateOf = (world: World, invoice: Thing) => {
+  const subscription = world.store.all('subscription').find(({id}) => isWaiting(world, id, invoice.id))
+  if (!subscription) return
+  world.store.drop('~update', subscription.id)
+  changeSubscription(world, subscription, {pending_update: null})
+}
+
 export const landPendingUpdate = (world: World, subscription: Thing) => {
   const {after, books} = world.store.get('~update', subscription.id)!
   world.store.drop('~update', subscription.id)

@@ -99,13 +99,26 @@ const readPhase = (world: World, schedule: Thing, given: Record<string, any>, st
 
 const spanOf = ({interval, interval_count = 1}: any) => ({interval, interval_count})
 
-const carried = ['items', 'start_date', 'end_date', 'duration', 'trial_end', 'billing_cycle_anchor', 'proration_behavior', 'metadata']
+const carried = [
+  'items',
+  'start_date',
+  'end_date',
+  'duration',
+  'trial_end',
+  'billing_cycle_anchor',
+  'proration_behavior',
+  'metadata',
+  'automatic_tax',
+]
 
 const chosen = (given: Record<string, any>) => {
   only(given, carried, 'phases')
   for (const item of given.items) only(item, ['price', 'quantity', 'metadata'], 'phases[items]')
-  const {billing_cycle_anchor, proration_behavior, metadata} = given
+  const {billing_cycle_anchor, proration_behavior, metadata, automatic_tax: tax} = given
   return {
+    ...(tax === undefined
+      ? {}
+      : {automatic_tax: {enabled: tax.enabled, liability: tax.enabled ? {type: 'self'} : null, disabled_reason: null}}),
     ...(billing_cycle_anchor === undefined ? {} : {billing_cycle_anchor}),
     ...(proration_behavior === undefined ? {} : {proration_behavior}),
     ...(metadata === undefined ? {} : {metadata}),

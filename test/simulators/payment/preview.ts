@@ -2,6 +2,7 @@ import type {Call} from './calls.ts'
 import {needCustomer} from './customers.ts'
 import {createInvoice} from './invoices.ts'
 import {chargePeriod, nextPeriod} from './items.ts'
+import {createSaleLine} from './lines.ts'
 import {only} from './only.ts'
 import {pendingOf} from './pending-lines.ts'
 import {need} from './products.ts'
@@ -14,10 +15,11 @@ import {rehearse, type World} from './world.ts'
 
 /** The invoice that would come, by doing it and undoing it: the same lines and totals as the real one will have. */
 export const createPreview = ({world, params}: Call): Thing => {
-  const {subscription: id, customer, subscription_details: details = {}, currency, schedule, schedule_details} = params
+  const {subscription: id, customer, subscription_details: details = {}, currency, schedule, schedule_details, invoice_items: sold} = params
   if (schedule || schedule_details || currency) throw new TypeError('The stand-in previews subscriptions only')
   const known = ['items', 'proration_behavior', 'proration_date', 'billing_cycle_anchor', 'cancel_at_period_end', 'billing_mode']
   only(details, known, 'subscription_details')
+  if (sold) return rehearse(world, () => previewSale(world, params))
   if (id === undefined) return rehearse(world, () => previewNew(world, customer, details))
   const subscription = need(world, 'subscription', id, 'subscription')
   if (customer !== undefined && customer !== subscription.customer)
@@ -25,6 +27,15 @@ export const createPreview = ({world, params}: Call): Thing => {
   if (subscription.ended_at !== null)
     throw invalid('You cannot preview the upcoming invoice for a canceled subscription.', {code: 'invoice_upcoming_none'})
   return rehearse(world, () => previewChange(world, subscription, details))
+}
+
+/** What something sold once would cost, with its tax. */
+const previewSale = (world: World, {customer, invoice_items: sold, automatic_tax: tax}: Record<string, any>): Thing => {
+  for (const one of sold) only(one, ['price', 'quantity'], 'invoice_items')
+  needCustomer(world, customer)
+  const lines = sold.map((one: Record<string, any>) => createSaleLine(world, need(world, 'price', one.price, 'price'), one.quantity ?? 1))
+  const {currency} = lines[0]
+  return asPreview(world, createInvoice(world, {customer, currency, lines, reason: 'manual', isTaxed: tax?.enabled === true}))
 }
 
 const previewNew = (world: World, customer: string | undefined, {items = []}: Record<string, any>): Thing => {

@@ -4,6 +4,7 @@ import * as customers from './customers.ts'
 import * as endpoints from './endpoints.ts'
 import * as intents from './intents.ts'
 import * as invoices from './invoice-calls.ts'
+import * as drafts from './invoice-drafts.ts'
 import * as meters from './meters.ts'
 import * as cards from './payment-methods.ts'
 import * as portal from './portal.ts'
@@ -68,6 +69,9 @@ const routes: Route[] = [
   at('POST', 'subscription_schedules/{id}/release', 'ScheduleRelease', schedules.releaseSchedule),
   at('POST', 'subscription_schedules/{id}/cancel', 'ScheduleCancel', schedules.cancelSchedule),
   at('POST', 'invoices/create_preview', 'InvoiceCreatePreview', createPreview),
+  at('POST', 'invoices', 'InvoiceCreate', drafts.createDraft),
+  at('POST', 'invoices/{id}/add_lines', 'InvoiceAddLines', drafts.addLines),
+  at('POST', 'invoices/{id}/attach_payment', 'InvoiceAttachPayment', drafts.attachPayment),
   at('GET', 'invoices', 'InvoiceList', invoices.listInvoices),
   at('GET', 'invoices/{id}', 'Retrieve', readOf('invoice')),
   at('POST', 'invoices/{id}/finalize', 'InvoiceFinalize', invoices.finalize),

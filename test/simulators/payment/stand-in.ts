@@ -34,7 +34,7 @@ export type StandIn = {
   /** From now on the bank answers for this card like this. */
   setCard: (id: string, behaviour: Behaviour) => void
   /** A person pays at the hosted page. */
-  payCheckout: (id: string, how?: {card?: string; email?: string}) => Promise<Thing>
+  payCheckout: (id: string, how?: {card?: string; email?: string; country?: string}) => Promise<Thing>
   /** What a bank debit came to, days after the page. */
   settleCheckout: (id: string, outcome: 'succeeded' | 'failed') => Promise<Thing>
   /** The customer acts at the portal. */
@@ -120,7 +120,7 @@ const peopleAccess = (world: () => World) => {
     return done
   }
   return {
-    payCheckout: async (id: string, how?: {card?: string; email?: string}) => told(payCheckout(world(), id, how)),
+    payCheckout: async (id: string, how?: {card?: string; email?: string; country?: string}) => told(payCheckout(world(), id, how)),
     settleCheckout: async (id: string, outcome: 'succeeded' | 'failed') => told(settleCheckout(world(), id, outcome)),
     actAtPortal: async (session: string, act: PortalAct) => told(actAtPortal(world(), session, act)),
     dashboard: openDashboard(world, told),

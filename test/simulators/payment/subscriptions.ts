@@ -29,6 +29,7 @@ export type SubscriptionSpec = {
   missingCard?: string
   description?: string | null
   isPresent?: boolean
+  isTaxed?: boolean
 }
 
 export const createSubscription = ({world, params}: Call): Thing => {
@@ -50,6 +51,7 @@ export const createSubscription = ({world, params}: Call): Thing => {
     billingMode: billing_mode?.type ?? 'flexible',
     missingCard: trial_settings?.end_behavior.missing_payment_method,
     description: description ?? null,
+    isTaxed: params.automatic_tax?.enabled === true,
   })
 }
 
@@ -107,7 +109,7 @@ const blankSubscription = (world: World, spec: SubscriptionSpec, price: Thing): 
   const now = world.clock.now()
   return complete('subscription', {
     id: world.newId('sub'),
-    automatic_tax: {},
+    automatic_tax: spec.isTaxed ? {enabled: true, liability: {type: 'self'}} : {},
     billing_cycle_anchor: trialEnd ?? now,
     billing_mode:
       billingMode === 'flexible' ? {type: 'flexible', flexible: {proration_discounts: 'included'}} : {type: 'classic', flexible: null},

@@ -1,5 +1,5 @@
 import {useState} from 'preact/hooks'
-import type {Json} from '../../http.ts'
+import {ApiError, type Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useDoing} from '../state/load.ts'
 import {client, inOrg} from '../state/session.ts'
@@ -57,10 +57,14 @@ const Offer = ({plan, interval, isHere, isBusy, choose}: OfferProps) => html`
   </li>
 `
 
+/** Empty where the price does not say. */
+export const taxNote = (behavior: string | null): string =>
+  behavior === null ? '' : behavior === 'inclusive' ? ', tax included' : ', plus tax'
+
 /** Empty where the price is not known here: the page to pay at says it then. */
 const priceOf = ({prices}: Json, interval: string): string => {
   const amount = prices?.[interval] ?? null
-  return amount === null ? '' : ` ${money(amount, prices.currency)} per ${interval}`
+  return amount === null ? '' : ` ${money(amount, prices.currency)} per ${interval}${taxNote(prices.taxBehavior)}`
 }
 
 type PreviewProps = {wanted: Wanted; preview: Json; again: () => void; onClose: () => void}
@@ -72,7 +76,7 @@ const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
     onClose()
     again()
   })
-  const {due, next, lines = []} = preview
+  const {due, tax, next, lines = []} = preview
   const actions = html`
     <${Button} onClick=${onClose}>Cancel<//>
     <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change !== 'now' ? 'Change at renewal' : due.amount > 0 ? 'Change and pay now' : 'Change plan'}<//>
@@ -81,10 +85,22 @@ const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
     <${Dialog} title="What the change comes to" onClose=${onClose} actions=${actions}>
       <p>${preview.change === 'now' && Date.parse(preview.effectiveAt) <= Date.now() ? 'It takes effect at once.' : `It takes effect ${at(preview.effectiveAt)}; nothing is charged now.`}</p>
       ${preview.replaces && html`<${Notice}>It replaces the change that waits now.<//>`}
-      ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}</li>`)}</ul>`}
-      <p><strong>Due now: ${money(due.amount, due.currency)}</strong></p>
+      ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}${line.tax !== 0 && html` <span class="quiet">${line.taxIncluded ? 'incl.' : 'plus'} ${money(line.tax, due.currency)} tax</span>`}</li>`)}</ul>`}
+      <p><strong>Due now: ${money(due.amount, due.currency)}</strong>${tax.amount !== 0 && `, of which ${money(tax.amount, tax.currency)} tax`}</p>
       ${next && html`<p>Next charge: ${money(next.amount, next.currency)} on ${onDay(next.at)}, before discounts and tax.</p>`}
-      <${Problem} error=${doing.error} />
+      <${Confirm} error=${doing.error} />
+    <//>
+  `
+}
+
+/** The bank may want the payment confirmed at the provider's page: then the problem is a step to take. */
+const Confirm = ({error}: {error: unknown}) => {
+  const confirmation = error instanceof ApiError ? error.body?.confirmation : null
+  if (!confirmation) return html`<${Problem} error=${error} />`
+  return html`
+    <${Notice} kind="warning" title="Your bank wants this payment confirmed">
+      <p>Nothing is charged or changed before that. The page is open until ${at(confirmation.expiresAt)}.</p>
+      <p><a href=${confirmation.url} target="_blank" rel="noopener">Confirm the payment</a></p>
     <//>
   `
 }

@@ -7,6 +7,7 @@ import {Button} from '../ui/button.ts'
 import {Check, Select, TextField} from '../ui/field.ts'
 import {at, count, money} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
+import {taxNote} from './plan-change.ts'
 
 /** What can be bought besides the plan: AI credits once, or by themselves as they run out, and rows beyond the plan's. */
 export const Charges = ({summary, again}: {summary: Json; again: () => void}) => html`
@@ -26,7 +27,7 @@ const Packs = ({packs}: {packs: Json[]}) => {
     <section class="sheet" aria-labelledby="plan-packs">
       <h2 id="plan-packs">AI credits</h2>
       <ul class="plain">
-        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${name}${price ? `, ${money(price.amount, price.currency)}` : ''}</span><${Button} isBusy=${buy.isBusy} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
+        ${packs.map(({key, name, price}) => html`<li key=${key} class="row settings-offer"><span class="grow">${name}${price ? `, ${money(price.amount, price.currency)}${taxNote(price.taxBehavior)}` : ''}</span><${Button} isBusy=${buy.isBusy} onClick=${() => buy.run(key)}>Buy<span class="unseen"> ${name}</span><//></li>`)}
       </ul>
       <${Problem} error=${buy.error} />
     </section>

@@ -31,6 +31,9 @@ export type Requests = {
   ScheduleCancel: Stripe.SubscriptionScheduleCancelParams
   ScheduleList: Stripe.SubscriptionScheduleListParams
   InvoiceCreatePreview: Stripe.InvoiceCreatePreviewParams
+  InvoiceCreate: Stripe.InvoiceCreateParams
+  InvoiceAddLines: Stripe.InvoiceAddLinesParams
+  InvoiceAttachPayment: Stripe.InvoiceAttachPaymentParams
   InvoiceList: Stripe.InvoiceListParams
   InvoiceFinalize: Stripe.InvoiceFinalizeInvoiceParams
   InvoicePay: Stripe.InvoicePayParams

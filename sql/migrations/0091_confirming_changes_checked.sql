@@ -1,0 +1,1 @@
+alter table plan_changes validate constraint plan_changes_state_check;

@@ -1,0 +1,145 @@
+import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import {reconcileOrg} from '../../workers/billing/reconcile.ts'
+import type {Tools} from '../../workers/tools.ts'
+import {type Billing, openBilling, settleMoney} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {openWaiting, type Payer, refused, type Waiting, waitsAt} from '../plan-changing.ts'
+
+/** An upgrade whose bank asks for confirmation: the customer confirms it at the provider's page, and the plan changes then. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: [], webhook: false})
+})
+test.afterEach(t => settleMoney(t, billing))
+test.afterEach.always(() => billing.payment.faults.clear())
+
+const up = {planKey: 'enterprise'}
+
+const openCareful = async (waiting: Waiting = 'N') => {
+  const payer = await openWaiting(billing, waiting, {planKey: 'business'})
+  billing.payment.setCard(payer.found().default_payment_method, 'authentication_required')
+  return payer
+}
+
+/** What the worker does when an event of the provider comes. */
+const hear = ({org}: Payer) => reconcileOrg({...billing.house.tools, drain: new AbortController().signal} as unknown as Tools, org)
+const planOf = async ({org}: Payer) => (await findSubscription(billing.house.db, org))?.planVersionId
+
+/** The customer types the number of the card, and confirms the payment. */
+const confirm = async (url: string) => {
+  const answer = await fetch(url, {method: 'POST', body: new URLSearchParams({card: '4000002760003184'}), redirect: 'manual'})
+  return answer.status
+}
+
+const invoiceAt = (url: string) => billing.payment.find(new URL(url).pathname.split('/').at(-1)!)!
+
+const askFor = async (t: ExecutionContext<any>, payer: Payer, body: object = up) => {
+  const answer = await refused(t, payer.ask(body), 402, 'CARD_DECLINED')
+  const {url, expiresAt} = answer.body.confirmation
+  t.true(answer.body.error.includes(url), 'the sentence names the page, for a client that shows nothing else')
+  t.true(Date.parse(expiresAt) <= (billing.payment.now() + 23 * 3600) * 1000)
+  return url as string
+}
+
+for (const waiting of ['N', 'D', 'C'] as const)
+  test(`the plan changes when the payment is confirmed, and not before; ${waiting} waited before`, async t => {
+    const payer = await openCareful(waiting)
+    await hear(payer)
+    const [price, charged] = [payer.price(), payer.charged()]
+    const url = await askFor(t, payer)
+    t.like((await payer.changes()).at(-1), {kind: 'now', state: 'confirming'})
+    await hear(payer)
+    t.deepEqual([payer.price(), payer.charged(), await planOf(payer)], [price, charged, 'business.1'])
+    t.is(waitsAt(payer), waiting)
+
+    t.is(await confirm(url), 303)
+    await hear(payer)
+    t.is(await planOf(payer), 'enterprise.1')
+    t.is(payer.charged(), charged + invoiceAt(url).amount_due)
+    await hear(payer)
+    t.is(waitsAt(payer), 'N')
+    t.like((await payer.changes()).at(-1), {kind: 'now', state: 'landed'})
+    const {body} = await payer.call('GET', `/orgs/${payer.org}/config/changes`)
+    t.like(
+      body.changes.find(({subject}: {subject: string}) => subject === 'plan.changed'),
+      {via: 'session'},
+    )
+    t.is((await payer.ask(up)).body.code, 'NO_CHANGE')
+  })
+
+test('a payment that nobody confirms leaves the old plan, and nothing to pay', async t => {
+  const payer = await openCareful()
+  const charged = payer.charged()
+  const url = await askFor(t, payer)
+  await billing.payment.advance(24 * 3600)
+  await hear(payer)
+  t.is(await planOf(payer), 'business.1')
+  t.is(payer.charged(), charged)
+  t.is(invoiceAt(url).status, 'void')
+  t.is(payer.found().pending_update, null)
+  t.like((await payer.changes()).at(-1), {state: 'declined', error: 'not_confirmed'})
+  await confirm(url)
+  t.is(payer.charged(), charged, 'the old page takes no money')
+})
+
+test('another change closes the page, and asking again opens a new one', async t => {
+  const payer = await openCareful()
+  const charged = payer.charged()
+  const first = await askFor(t, payer)
+  const second = await askFor(t, payer)
+  t.not(first, second)
+  t.is(invoiceAt(first).status, 'void')
+  t.is((await ok(payer.ask({planKey: 'free'}), 200)).change, 'cancel')
+  t.is(invoiceAt(second).status, 'void')
+  t.is(payer.found().pending_update, null)
+  t.is(payer.charged(), charged)
+  t.is(waitsAt(payer), 'C')
+})
+
+test('taking back what waits gives up the payment that waits', async t => {
+  const payer = await openCareful('D')
+  const url = await askFor(t, payer)
+  t.is((await payer.takeBack()).status, 200)
+  t.is(invoiceAt(url).status, 'void')
+  t.is(waitsAt(payer), 'N')
+})
+
+test('what is paid just before another change is asked for stands', async t => {
+  const payer = await openCareful()
+  const url = await askFor(t, payer)
+  await confirm(url)
+  t.is((await payer.ask(up)).body.code, 'NO_CHANGE')
+  t.is((await payer.changes()).at(-1)!.state, 'accepted')
+})
+
+for (const when of ['before', 'after'] as const)
+  test(`an answer lost ${when} the provider opened the page: the customer is told where it is, and charged once`, async t => {
+    const payer = await openCareful()
+    const charged = payer.charged()
+    billing.payment.faults.add({method: 'POST', path: `/v1/subscriptions/${payer.id}`, nth: 2, times: 1, action: {type: 'reset', when}})
+    const url = await askFor(t, payer)
+    await confirm(url)
+    await hear(payer)
+    t.is(await planOf(payer), 'enterprise.1')
+    t.is(payer.charged(), charged + invoiceAt(url).amount_due)
+    t.is(billing.payment.all('invoice').filter(({customer, status}) => customer === payer.customer && status === 'open').length, 0)
+  })
+
+test('a provider that opens no such page leaves all as it was', async t => {
+  const payer = await openCareful()
+  const price = payer.price()
+  billing.payment.faults.add({
+    method: 'POST',
+    path: `/v1/subscriptions/${payer.id}`,
+    nth: 2,
+    times: 1,
+    action: {type: 'status', status: 400},
+  })
+  const {body} = await refused(t, payer.ask(up), 402, 'CARD_DECLINED')
+  t.is(body.confirmation, undefined)
+  t.regex(body.error, /portal/)
+  t.is(payer.price(), price)
+  t.like((await payer.changes()).at(-1), {state: 'declined'})
+})

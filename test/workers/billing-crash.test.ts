@@ -1,0 +1,109 @@
+import {once} from 'node:events'
+import anyTest, {type ExecutionContext, type TestFn} from 'ava'
+import {holdBilling, keepHeld, LeaseGone, releaseBilling} from '../../shared/billing/lease.ts'
+import {readConfig} from '../../shared/config.ts'
+import type {FaultPoint} from '../../shared/fault-point.ts'
+import {findBillingAccount} from '../../sql/billing-accounts.ts'
+import {findSubscription} from '../../sql/subscriptions.ts'
+import {type Billing, openBilling, sessionOf, settleMoney} from '../billing.ts'
+import {ok} from '../importing.ts'
+import {statusOf} from '../telling.ts'
+import {until} from '../until.ts'
+import {endWorker, startWorker} from '../worker-process.ts'
+
+/** A worker is killed while it applies a purchase. Nobody moves a clock here, and every setting is the default. */
+const test = anyTest.serial as TestFn
+let billing: Billing
+test.before(async t => {
+  billing = await openBilling(t, {workers: []})
+})
+test.afterEach(t => settleMoney(t, billing))
+
+const work = (t: ExecutionContext<any>, environment: Record<string, string> = {}) => {
+  const {config} = billing.house
+  const {PAYMENT_API_KEY, PAYMENT_API_URL, PAYMENT_WEBHOOK_SECRETS} = config
+  const payment = {
+    PAYMENT_API_KEY: PAYMENT_API_KEY!,
+    PAYMENT_API_URL: PAYMENT_API_URL!,
+    PAYMENT_WEBHOOK_SECRETS: PAYMENT_WEBHOOK_SECRETS.join(),
+  }
+  const {LEASE_SECONDS} = readConfig({})
+  const worker = startWorker(config, {...payment, LEASE_SECONDS: String(LEASE_SECONDS), ...environment}, ['billing'])
+  t.teardown(() => endWorker(worker))
+  return worker
+}
+
+const withinMs = 60_000
+
+/** Buys, lets a worker die of it, and answers how long a successor took until `isThere`. */
+const timeSuccessor = async (t: ExecutionContext<any>, body: object, {org, token}: {org: string; token: string}, isThere: Check) => {
+  const point: FaultPoint = 'in_event'
+  const dying = work(t, {FAULT_POINT: `${point}:1:SIGKILL`})
+  const {url} = await ok(billing.house.as(token)('POST', `/orgs/${org}/billing/checkout`, body), 200)
+  await billing.payment.payCheckout(sessionOf(url))
+  await once(dying, 'exit')
+  const diedAt = performance.now()
+  t.is(dying.signalCode, 'SIGKILL')
+  t.false(await isThere(), 'the worker died before it committed')
+  t.true((await findBillingAccount(billing.house.db, org))!.isHeld, 'the dead worker still holds the billing of the org')
+  work(t)
+  await until(isThere, Boolean, 90)
+  return performance.now() - diedAt
+}
+type Check = () => Promise<boolean>
+
+test('killed while it applies a plan that was paid for: a successor applies it within a minute', async t => {
+  t.timeout(120_000)
+  const {org, token} = await billing.house.makeOrg()
+  // The first event of a purchase may be one that writes the plan already: what counts is the row it commits.
+  const isThere = async () => (await findSubscription(billing.house.db, org))?.status === 'active'
+  const ms = await timeSuccessor(t, {kind: 'plan', planKey: 'team'}, {org, token}, isThere)
+  t.log(`${Math.round(ms)} ms`)
+  t.true(ms < withinMs, `${ms} ms`)
+})
+
+test('an event whose worker died before it began with it is applied within a minute', async t => {
+  t.timeout(120_000)
+  const {house, payment} = billing
+  const {org, token} = await house.makeOrg()
+  const {url} = await ok(house.as(token)('POST', `/orgs/${org}/billing/checkout`, {kind: 'credit_pack', packKey: 'credits_500'}), 200)
+  await payment.payCheckout(sessionOf(url))
+  // As a worker leaves it that died with the job in its hands: the job is active, and the event is as it came.
+  const {rows} = await house.hot.query(`
+    update pgboss.job set state = 'active', started_on = now(), heartbeat_on = now()
+    where name = 'payment.event' and state = 'created' returning data ->> 'event' as event`)
+  t.true(rows.length > 0)
+  t.is(await statusOf(house, rows[0].event), 'received')
+  const since = performance.now()
+  work(t)
+  const balance = async () => (await ok(house.as(token)('GET', '/entitlements/me'), 200)).credits.purchased
+  await until(balance, credits => credits === 500, 90)
+  const ms = performance.now() - since
+  t.log(`${Math.round(ms)} ms`)
+  t.true(ms < withinMs, `${ms} ms`)
+})
+
+test('a hold lives on while its process works past the lease, and is gone for good once it expired', async t => {
+  t.timeout(60_000)
+  const {house} = billing
+  const {org} = await house.makeOrg()
+  const held = (await holdBilling(house.db, org))!
+  const until0 = await heldUntil(org)
+  await until(
+    () => heldUntil(org),
+    at => at > until0,
+    20,
+  )
+  t.is(await holdBilling(house.db, org), null)
+  await house.ahead('31 seconds')
+  await t.throwsAsync(keepHeld(house.db, held), {instanceOf: LeaseGone})
+  const next = (await holdBilling(house.db, org))!
+  t.truthy(next)
+  await releaseBilling(house.tools, held)
+  t.is((await findBillingAccount(house.db, org))!.heldBy, next.holder)
+  await releaseBilling(house.tools, next)
+  t.false((await findBillingAccount(house.db, org))!.isHeld)
+})
+
+const heldUntil = async (org: string): Promise<Date> =>
+  new Date((await billing.house.hot.query('select held_until as at from billing_accounts where org_id = $1', [org])).rows[0].at)
