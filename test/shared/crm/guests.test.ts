@@ -139,6 +139,7 @@ test('queries and writes of more than ten records are large calls, of which ten 
   )
   const {createRecords, findRecords} = await twenty.open(t.context.id)
   place.standIn.setSwitches({latencyMs: 100})
+  place.standIn.create('example', 'Leads', [{Last_Name: 'One'}])
   const query = {module: 'Leads', field: 'Last_Name', values: ['One'], fields: []}
   const batch = (count: number) => Array.from({length: count}, (_, n) => ({Last_Name: `One ${n}`}))
   const answers = await Promise.all(
