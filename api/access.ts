@@ -24,8 +24,8 @@ export type Caller = {
 /** A caller in an org: what every route but the few with `noOrg` is handed. */
 export type Member = Caller & {org: string; orgName: string; role: Role}
 
-/** Who acts in the backoffice. `staff` is null for the operator, who has ADMIN_TOKEN and no name. */
-export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S}
+/** Who acts in the backoffice. `staff` and `session` are null for the operator, who has ADMIN_TOKEN and no name. */
+export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S; session: string | null}
 
 /**
  * `noOrg` and `closedOrg` open a route to sessions in no org and to members of a closed one. `sessionOnly: 'person'` acts for the very
