@@ -100,6 +100,7 @@ const Environment = z.object({
     .default(64 * 1024 ** 2),
   DISCOVERY_REFRESH_HOURS: z.coerce.number().min(0).max(8_784).default(24),
   RETENTION_HOUR_UTC: z.coerce.number().int().min(0).max(23).default(3),
+  AUDIT_DAYS: z.coerce.number().int().min(1).max(36_500).default(730),
   DRAIN_SECONDS: z.coerce.number().min(0).max(600).default(30),
   FAULT_POINT: z.string().optional(),
   RATE_PER_ADDRESS: z.coerce.number().int().min(0).default(60_000),

@@ -1,3 +1,4 @@
+import {forgetAuditDevices} from '../../sql/audit-events.ts'
 import {forgetPayer} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteInvitationsTo} from '../../sql/invitations.ts'
@@ -41,6 +42,7 @@ export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boole
     await takeStaffAddress(tx, address)
     await forgetPayer(tx, address)
     await forgetDevices(tx, id)
+    await forgetAuditDevices(tx, id)
     // Before the memberships go: the record names their roles.
     await recordStaffAction(tx, null, {kind: 'person.delete', person: id, reason, detail: {heirs}})
     await deletePerson(tx, id)
