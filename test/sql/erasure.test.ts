@@ -21,6 +21,7 @@ const nobodys: Record<string, string> = {
   payment_events: 'the log of what the payment provider told, without its org from then on: ids of the provider’s',
   staff_addresses: 'people’s',
   staff_actions: 'what staff did outlives orgs; nothing of the org is in it but its id',
+  used_sign_ins: 'random ids alone, for an hour',
   sessions: 'people’s; whoever still has one is told that the org is gone',
   api_tokens: 'blanked, to tell their bearers that the org is gone',
   crm_budgets: 'a CRM org’s: forgotten with the last connection to it',
