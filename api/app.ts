@@ -83,7 +83,7 @@ const admit = async (tools: Limited, {access, effect}: Guarded, ctx: Context): P
     ctx.state.caller = bearer
   }
   if (!('role' in access)) {
-    const insider = await admitInsider(tools, access, authorization, note)
+    const insider = await admitInsider(tools, {access, effect}, authorization, note)
     ctx.state.caller = {via: insider.via, person: insider.staff?.id, session: insider.session}
     return insider
   }
@@ -136,7 +136,7 @@ const refuseSecondHost: Middleware = ({req: {rawHeaders}}, next) => {
 const refuseUnknown =
   (tools: Tools, router: Router): Middleware =>
   async ctx => {
-    if (isBackoffice(ctx.path)) await admitInsider(tools, {backoffice: true}, ctx.get('authorization'))
+    if (isBackoffice(ctx.path)) await admitInsider(tools, {access: {backoffice: true}, effect: 'read'}, ctx.get('authorization'))
     const methods = [...new Set(router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods))]
     if (methods.length === 0) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
     if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, methods)

@@ -1,7 +1,7 @@
 import type {Config} from '../shared/config.ts'
 import {Refusal} from '../shared/errors.ts'
 import {isAdminToken, mayScrape} from '../shared/people/admin-token.ts'
-import type {BackofficeGates, Insider} from './access.ts'
+import type {BackofficeGates, Effect, Insider} from './access.ts'
 import {bearerOf, type NoteBearer, readInsider} from './caller.ts'
 import type {Tools} from './route.ts'
 
@@ -21,7 +21,7 @@ export const isOperator = (config: Pick<Config, 'ADMIN_TOKEN'>, authorization: s
  */
 export const admitInsider = async (
   tools: Pick<Tools, 'config' | 'hot' | 'log'>,
-  gates: BackofficeGates,
+  {access: gates, effect}: {access: BackofficeGates; effect: Effect},
   authorization: string | undefined,
   note?: NoteBearer,
 ): Promise<Insider> => {
@@ -35,6 +35,8 @@ export const admitInsider = async (
   const {caller, banned} = await readInsider(tools, bearer, note)
   if (banned) throw new Refusal('BANNED', 'This account has been blocked')
   if (!caller.staff || 'operator' in gates) throw adminRequired()
+  if (effect !== 'read' && !caller.isRecent)
+    throw new Refusal('RECENT_SIGN_IN_REQUIRED', 'You signed in more than 15 minutes ago. Sign in again, then send the request again')
   const {person: id, name, email, session} = caller
   return {via: 'staff', staff: {id, name, email}, session}
 }

@@ -57,7 +57,15 @@ const opensBackoffice = ({staff, staffView}: SessionCaller) => staff === true &&
 
 const standingInOrg = (found: SessionCaller): Standing => {
   const staffView = found.staffView && {write: found.staffView === 'write'}
-  const bearer = {via: 'session', session: found.id, token: null, grant: null, staff: opensBackoffice(found), staffView} as const
+  const bearer = {
+    via: 'session',
+    session: found.id,
+    token: null,
+    grant: null,
+    staff: opensBackoffice(found),
+    staffView,
+    isRecent: found.isRecent,
+  } as const
   return standingOf(found, {...bearer, role: staffView ? 'admin' : roleInForce(found)})
 }
 
@@ -89,13 +97,13 @@ const isAccess = (bearer: string) => bearer.startsWith(ACCESS)
 
 const idsOf = ({orgId: org, personId: person}: SessionCaller | TokenCaller) => ({org, person, session: null, token: null, grant: null})
 
-const nobodys = {session: null, token: null, grant: null, staff: false, staffView: null} as const
+const nobodys = {session: null, token: null, grant: null, staff: false, staffView: null, isRecent: false} as const
 
 /** What a member became since the session began counts at once when it is less, and after a refresh when it is more. */
 const roleInForce = ({memberRole, sessionRole}: SessionCaller): Role | null =>
   memberRole && sessionRole ? lowerOf(memberRole, sessionRole) : memberRole
 
-type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'grant' | 'staff' | 'staffView'>
+type Bearer = Pick<Caller, 'via' | 'role' | 'session' | 'token' | 'grant' | 'staff' | 'staffView' | 'isRecent'>
 
 const standingOf = (found: SessionCaller | TokenCaller, bearer: Bearer): Standing => {
   const {personId, email, personName, orgId: org, orgName, memberRole, banned, closed} = found

@@ -39,6 +39,7 @@ export const meanings: Record<Code, string> = {
   IMPERSONATION_REFUSED: 'A staff view cannot do this for an org, even with `write`. Ask a member of the org to do it.',
   ROLE_REQUIRED: 'The role in force is too low. The message says which is needed.',
   ADMIN_REQUIRED: 'This is for staff, and some of it for the operator alone.',
+  RECENT_SIGN_IN_REQUIRED: 'Staff change something only within 15 minutes of signing in. Sign in again and send the same request.',
   SIGN_IN_REFUSED: 'The sign-in was refused, at the CRM or here. The message says why; start again.',
   SIGN_IN_EXPIRED: 'The visit took too long, was used already, or began in another browser. Start again.',
   SIGN_IN_UNAVAILABLE: "The CRM's sign-in did not work. Try again in a few minutes.",
