@@ -66,7 +66,7 @@ export const meanings: Record<Code, string> = {
   FEATURE_HELPER_LIBRARIES: 'Helper libraries are not part of the plan. `lift` names one that has them.',
   ORG_CLOSED: 'The org is closed. Staff open it again.',
   LAST_OWNER: 'An org keeps an owner. Make somebody else one first.',
-  PERSON_AMBIGUOUS: 'Several people have this address. Say which of `people`.',
+  PERSON_AMBIGUOUS: 'An address does not identify an account. Send `person`, one of `people`, or `account`.',
   MEMBERSHIP_CHANGING: 'The membership is being changed at this moment. Try again.',
   INVITATION_EXPIRED: 'The invitation has expired. Ask for another.',
   INVITATION_USED: 'The invitation was accepted already.',

@@ -19,6 +19,7 @@ const nobodys: Record<string, string> = {
   credit_packs: 'the house’s',
   people: 'people are not an org’s',
   payment_events: 'the log of what the payment provider told, without its org from then on: ids of the provider’s',
+  staff_accounts: 'people’s',
   staff_addresses: 'people’s',
   staff_actions: 'what staff did outlives orgs; nothing of the org is in it but its id',
   used_sign_ins: 'random ids alone, for an hour',
