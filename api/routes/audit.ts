@@ -6,9 +6,12 @@ import {OfOrg} from '../params.ts'
 import {reply} from '../reply.ts'
 import {route} from '../route.ts'
 
+/** In UTC, within the years that Postgres and ISO 8601 write alike. */
 const moment = (what: string) =>
   z.iso
     .datetime({offset: true})
+    .refine(text => Date.parse(text) >= 0 && Date.parse(text) < Date.UTC(9999, 0), 'A time between the years 1970 and 9998')
+    .transform(text => new Date(text).toISOString())
     .optional()
     .meta({description: `${what}. ISO 8601 with a time zone`, examples: ['2026-03-01T00:00:00Z']})
 

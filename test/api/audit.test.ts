@@ -111,7 +111,9 @@ test('from and to limit the export; a time that is none is refused', async t => 
   t.deepEqual(kindsOf((await exportOf(token, org, `?to=${entries[0]!.at}`)).entries), [])
   const later = new Date(Date.parse(entries[0]!.at) + 1).toISOString()
   t.deepEqual(new Set(kindsOf((await exportOf(token, org, `?from=${later}`)).entries)), new Set(['audit.exported']))
-  t.is((await exportOf(token, org, '?from=yesterday')).status, 400)
+  for (const wrong of ['yesterday', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59Z'])
+    t.is((await exportOf(token, org, `?from=${wrong}`)).status, 400)
+  t.is((await exportOf(token, org, '?from=2026-01-01T00:00:00%2B23:00')).status, 200)
 })
 
 test('an export longer than a page has every entry once', async t => {
