@@ -17,6 +17,8 @@ export type Caller = {
   grant: string | null
   /** Whether this bearer opens the backoffice: a session of somebody who is staff. */
   staff: boolean
+  /** Whether the person of the session signed in within the last 15 minutes. */
+  isRecent: boolean
   /** Set for a staff member's view of an org they need not be a member of. */
   staffView: {write: boolean} | null
 }
@@ -24,8 +26,8 @@ export type Caller = {
 /** A caller in an org: what every route but the few with `noOrg` is handed. */
 export type Member = Caller & {org: string; orgName: string; role: Role}
 
-/** Who acts in the backoffice. `staff` is null for the operator, who has ADMIN_TOKEN and no name. */
-export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S}
+/** Who acts in the backoffice. `staff` and `session` are null for the operator, who has ADMIN_TOKEN and no name. */
+export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff: S; session: string | null}
 
 /**
  * `noOrg` and `closedOrg` open a route to sessions in no org and to members of a closed one. `sessionOnly: 'person'` acts for the very
@@ -34,7 +36,7 @@ export type Insider<S extends Staff = Staff> = {via: 'staff' | 'operator'; staff
 export type Gates = {role: Role; sessionOnly?: true | 'person'; noOrg?: true; closedOrg?: true; oauth?: true}
 /**
  * `backoffice` takes a staff session or ADMIN_TOKEN, the latter unless it is `sessionOnly`; `operator` takes ADMIN_TOKEN alone, with `scrape`
- * also METRICS_TOKEN, which opens nothing else.
+ * also METRICS_TOKEN, which opens nothing else. A route that changes something takes a staff session of a recent sign-in alone.
  */
 export type BackofficeGates = {backoffice: true; sessionOnly?: true} | {operator: true; scrape?: true}
 export type Access = {public: true} | Gates | BackofficeGates

@@ -6,7 +6,7 @@ import {Refusal} from '../shared/errors.ts'
 import {assertAccess, type BackofficeGates, type Caller, type Effect, type Gates, type Insider, type Member} from './access.ts'
 import {admitInsider, isBackoffice} from './backoffice.ts'
 import {openStream, readBytes, readJson} from './body.ts'
-import {readCaller} from './caller.ts'
+import {type NoteBearer, readCaller} from './caller.ts'
 import {allowOrigins} from './cross-origin.ts'
 import {envelope, invalid} from './envelope.ts'
 import {refuseInMaintenance} from './maintenance.ts'
@@ -79,9 +79,15 @@ type Guarded = {access: Gates | BackofficeGates; effect: Effect}
 
 const admit = async (tools: Limited, {access, effect}: Guarded, ctx: Context): Promise<Caller | Insider> => {
   const authorization = ctx.get('authorization')
-  if (!('role' in access)) return (ctx.state.caller = await admitInsider(tools, access, authorization))
-  const standing = await readCaller(tools, authorization)
-  ctx.state.caller = standing.caller
+  const note: NoteBearer = bearer => {
+    ctx.state.caller = bearer
+  }
+  if (!('role' in access)) {
+    const insider = await admitInsider(tools, {access, effect}, authorization, note)
+    ctx.state.caller = {via: insider.via, person: insider.staff?.id, session: insider.session}
+    return insider
+  }
+  const standing = await readCaller(tools, authorization, note)
   await tools.limits.bearer(standing.caller)
   assertAccess({access, effect}, standing, ctx.params.org)
   return standing.caller
@@ -130,7 +136,7 @@ const refuseSecondHost: Middleware = ({req: {rawHeaders}}, next) => {
 const refuseUnknown =
   (tools: Tools, router: Router): Middleware =>
   async ctx => {
-    if (isBackoffice(ctx.path)) await admitInsider(tools, {backoffice: true}, ctx.get('authorization'))
+    if (isBackoffice(ctx.path)) await admitInsider(tools, {access: {backoffice: true}, effect: 'read'}, ctx.get('authorization'))
     const methods = [...new Set(router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods))]
     if (methods.length === 0) throw new Refusal('NOT_FOUND', 'There is nothing at this address')
     if (ctx.method !== 'OPTIONS') throw methodNotAllowed(ctx, methods)

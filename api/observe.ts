@@ -11,10 +11,20 @@ export type State = {
   /** The `x-request-id` that the caller sent: never used as our own, so that no caller can choose what our records name. */
   callerRequest?: string | undefined
   route?: string
-  caller?: {via: string; org?: string | null}
+  caller?: NamedCaller
   code?: string
   trace?: string | undefined
   challenge?: string
+}
+
+/** The caller as a log line names it: by ids, never by name or e-mail address. */
+export type NamedCaller = {
+  via: string
+  org?: string | null
+  person?: string | null
+  session?: string | null
+  token?: string | null
+  grant?: string | null
 }
 
 const lingerMs = 10_000
@@ -38,14 +48,22 @@ export const observe =
     if (draining.aborted) ctx.set('connection', 'close')
   }
 
-const writeDown = ({state, method, status: answered, res}: Context, log: Log, ms: number) => {
+const writeDown = ({state, method, ip, status: answered, res}: Context, log: Log, ms: number) => {
   const {request, callerRequest, route = null, caller, code, trace} = state as State
   const status = res.writableFinished ? answered : null
   requestEnded({method, route, status, code, ms})
-  const who = {org: caller?.org ?? null, caller: caller?.via ?? null}
   const given = {...(callerRequest && {callerRequest}), ...(code && {code}), ...(trace && {trace})}
-  log.info({request, method, route, status, ms: Math.round(ms), ...given, ...who}, 'request')
+  log.info({request, method, route, status, ms: Math.round(ms), ...given, ...idsOf(caller), address: ip}, 'request')
 }
+
+const idsOf = (caller: NamedCaller | undefined) => ({
+  org: caller?.org ?? null,
+  caller: caller?.via ?? null,
+  personId: caller?.person ?? null,
+  sessionId: caller?.session ?? null,
+  tokenId: caller?.token ?? null,
+  grantId: caller?.grant ?? null,
+})
 
 /** By the pattern of the route: a path may hold a customer's value. */
 const describeTo = (mark: Mark, {state, method, status}: Context) => {

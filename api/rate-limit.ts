@@ -6,14 +6,14 @@ import type {Caller} from './access.ts'
 
 export type RateLimits = {
   address(ip: string): Promise<void>
-  /** What anybody may ask for that costs us a row or a call out. */
+  /** What anybody may ask for that costs us a row or a call out, or begins a sign-in. */
   guest(ip: string): Promise<void>
   bearer(caller: Pick<Caller, 'session' | 'token' | 'grant'>): Promise<void>
 }
 
 const windowSeconds = 60
 const guestShare = 1_000
-const ofGuests = ['/oauth/authorize', '/oauth/register']
+const ofGuests = ['/auth/zoho/start', '/oauth/authorize', '/oauth/register']
 
 /**
  * How many requests a minute one address and one bearer may make of this process; 0 sets no limit. Counted in memory: with several

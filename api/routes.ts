@@ -1,5 +1,6 @@
 import type {Route} from './route.ts'
 import ai from './routes/ai.ts'
+import audit from './routes/audit.ts'
 import billingCheckout from './routes/billing-checkout.ts'
 import billingPlan from './routes/billing-plan.ts'
 import billingSummary from './routes/billing-summary.ts'
@@ -92,6 +93,7 @@ export const routes: Route[] = [
   ...schedules,
   ...settings,
   ...changes,
+  ...audit,
   ...notices,
   ...webhooks,
   ...imports,

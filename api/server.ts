@@ -3,6 +3,7 @@ import {logSellingProblems} from '../shared/billing/verify/selling.ts'
 import {readConfig} from '../shared/config.ts'
 import {armFault} from '../shared/fault-point.ts'
 import {openLog} from '../shared/log.ts'
+import {warnOfStaffAddresses} from '../shared/people/staff.ts'
 import {openTracing} from '../shared/tracing.ts'
 import {listen} from './listen.ts'
 import {openTools} from './tools.ts'
@@ -23,6 +24,7 @@ const tools = await openTools(config, log)
 const {url, drain} = await listen(tools)
 log.info({url}, 'listening')
 void logSellingProblems(tools)
+void warnOfStaffAddresses(tools).catch(error => log.warn({err: error}, 'could not look for staff entries without an account'))
 
 let isDraining = false
 const stop = async (signal: string) => {

@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {isLiveKey} from './billing/key-mode.ts'
 import {assertKeysAreSafe, DEVELOPMENT_CRM_SECRET, DEVELOPMENT_KEY} from './exposure.ts'
-import {readPattern, readPlace} from './outbound/hosts.ts'
+import {readPattern, readPrivateHost} from './outbound/hosts.ts'
 
 const flag = z.enum(['', '0', '1', 'true', 'false']).transform(text => text === '1' || text === 'true')
 const list = z.string().transform(text =>
@@ -76,7 +76,7 @@ const Environment = z.object({
   CRM_CLIENT_SECRET: z.string().default(DEVELOPMENT_CRM_SECRET),
   CRM_STANDIN_URL: z.url().optional(),
   GENERIC_ORIGINS: origins.prefault(''),
-  PRIVATE_HOSTS: listOf(readPlace, 'each is <host>:<port>, e.g. nas.example.internal:22').prefault(''),
+  PRIVATE_HOSTS: listOf(readPrivateHost, 'each is <host>:<port> or <host>:<port>=<org id>, e.g. nas.example.internal:22').prefault(''),
   SOURCE_HOSTS: listOf(readPattern, 'each is a host, *.<domain> for what is below it, or * for every public one').prefault('*'),
   CRM_SLOTS: z.coerce.number().int().min(1).max(25).default(10),
   CRM_TIMEOUT_SECONDS: z.coerce.number().min(0.1).max(300).default(75),
@@ -100,6 +100,7 @@ const Environment = z.object({
     .default(64 * 1024 ** 2),
   DISCOVERY_REFRESH_HOURS: z.coerce.number().min(0).max(8_784).default(24),
   RETENTION_HOUR_UTC: z.coerce.number().int().min(0).max(23).default(3),
+  AUDIT_DAYS: z.coerce.number().int().min(1).max(36_500).default(730),
   DRAIN_SECONDS: z.coerce.number().min(0).max(600).default(30),
   FAULT_POINT: z.string().optional(),
   RATE_PER_ADDRESS: z.coerce.number().int().min(0).default(60_000),

@@ -21,6 +21,8 @@ export const open = (ring: KeyRing, sealed: string, aad: string): string => {
   if (version !== VERSION || !iv || !body) throw new Error('Not a sealed secret')
   if (!key) throw new Error(`The key ${id} is not in SECRETS_KEYS any more: what it sealed cannot be opened`)
   const bytes = Buffer.from(body, 'base64url')
+  // The decoder skips what it does not know.
+  if (bytes.toString('base64url') !== body) throw new Error('Not a sealed secret')
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), {authTagLength: 16})
   decipher.setAAD(Buffer.from(aad)).setAuthTag(bytes.subarray(-16))
   return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')

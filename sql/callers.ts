@@ -20,6 +20,8 @@ export type SessionCaller = Standing & {
   sessionRole: Role | null
   staff: boolean | null
   staffView: 'read' | 'write' | null
+  /** Whether its person signed in a short while ago; a refresh is no sign-in. */
+  isRecent: boolean
 }
 export type TokenCaller = Standing & {expired: boolean; revoked: boolean; stale: boolean}
 
@@ -31,7 +33,8 @@ const joined = `left join people p on p.id = b.person_id left join orgs o on o.i
 /** The one query of a request with a session; no row for an unknown one. */
 export const readSessionCaller = prepareByKey<string, SessionCaller>(
   'session-caller',
-  `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView"
+  `select ${standing}, b.role as "sessionRole", p.staff, b.staff_view as "staffView",
+    coalesce(b.signed_in_at, b.created_at) > lading_now() - interval '15 minutes' as "isRecent"
   from unnest($1::text[]) with ordinality k (id, n) join sessions b on b.id = k.id ${joined}`,
 )
 

@@ -13,7 +13,18 @@ export const ofRuns = Object.keys(OF_RUNS) as OfRuns[]
 export const ofRunsAlone = ofRuns.filter(table => table !== 'chain_rows' && table !== 'unsettled')
 
 /** What an org has by the thousand itself. The rest leaves with its row. */
-export const OF_ORG = ['credit_entries', 'row_usage', 'firings', 'deliveries', 'notices', 'uploads', 'imports', 'changes', 'jobs'] as const
+export const OF_ORG = [
+  'credit_entries',
+  'row_usage',
+  'firings',
+  'deliveries',
+  'notices',
+  'uploads',
+  'imports',
+  'changes',
+  'audit_events',
+  'jobs',
+] as const
 
 /** How many rows go in one statement: fewer where each takes many others with it. */
 export const perDelete = (table?: OfRuns | (typeof OF_ORG)[number]) =>

@@ -171,11 +171,14 @@ export const findLastRun = (db: Db, schedule: string) =>
 
 type OfImport = {org: string; importId: string}
 
-/** An import of a firing, unless somebody has run it, or is about to. Answers whether it is gone. */
-export const deleteUnused = async (tx: Tx, {org, importId}: OfImport): Promise<boolean> => {
+const Deleted = z.object({name: z.string(), connectorId: z.string()})
+
+/** An import of a firing, unless somebody has run it, or is about to. `deleted`: what was deleted now; `isGone`: whether nothing is left. */
+export const deleteUnused = async (tx: Tx, {org, importId}: OfImport) => {
   const named = sql.fragment`from imports where org_id = ${org} and id = ${importId}`
   // Whoever begins a run holds the import, and the run is seen by a statement of its own.
   await tx.query(sql.type(z.object({}))`select ${named} for update`)
-  await tx.query(sql.type(z.object({}))`delete ${named} and not exists (select from runs where runs.import_no = imports.import_no)`)
-  return !(await tx.exists(sql.type(z.object({}))`select ${named}`))
+  const deleted = await tx.maybeOne(sql.type(Deleted)`
+    delete ${named} and not exists (select from runs where runs.import_no = imports.import_no) returning name, connector_id as "connectorId"`)
+  return {deleted, isGone: !(await tx.exists(sql.type(z.object({}))`select ${named}`))}
 }

@@ -1,10 +1,19 @@
 import {z} from 'zod'
 import {type Db, sql, type Tx} from './database.ts'
 
-const Person = z.object({id: z.string(), name: z.string(), email: z.string(), staff: z.boolean(), bannedAt: z.string().nullable()})
+const Person = z.object({
+  id: z.string(),
+  name: z.string(),
+  email: z.string(),
+  /** At the identity provider: what a person is known by. */
+  account: z.object({dc: z.string(), id: z.string()}),
+  staff: z.boolean(),
+  bannedAt: z.string().nullable(),
+})
 export type PersonRow = z.output<typeof Person>
 
-const columns = sql.fragment`id, name, email, staff, banned_at as "bannedAt"`
+const columns = sql.fragment`id, name, email, staff, banned_at as "bannedAt",
+  jsonb_build_object('dc', split_part(subject, ':', 1), 'id', split_part(subject, ':', 2)) as account`
 /** As shared/people/address.ts has it, and the index. */
 const address = sql.fragment`lower(btrim(email) collate "C")`
 
@@ -18,6 +27,9 @@ export const keepPerson = (db: Db, {id, subject, email, name}: {id: string; subj
 /** Held to the end of the transaction. */
 export const lockPerson = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(Person)`select ${columns} from people where id = ${id} for no key update`)
+
+export const findPersonBySubject = (tx: Tx, subject: string) =>
+  tx.maybeOne(sql.type(Person)`select ${columns} from people where subject = ${subject} for no key update`)
 
 const Place = z.object({id: z.string(), name: z.string(), role: z.enum(['operator', 'builder', 'admin', 'owner'])})
 const Placed = Person.extend({orgs: z.array(Place)})

@@ -1,4 +1,5 @@
 import {z} from 'zod'
+import {noteSessions} from './audit-events.ts'
 import {type Db, sql, type Tx} from './database.ts'
 
 const Session = z.object({id: z.string(), expiresAt: z.string()})
@@ -25,26 +26,30 @@ const signedInAt = sql.fragment`coalesce(signed_in_at, created_at)`
 /** Begins a sign-in. Sessions that expired a day ago are deleted. */
 export const insertSession = (db: Db, {id, person, org, role, hours, device, staffView}: NewSession) =>
   db.one(sql.type(Session)`
-    with ended as (delete from sessions where expires_at < lading_now() - interval '1 day')
-    insert into sessions (id, person_id, org_id, role, staff_view, root_id, signed_in_at, user_agent, address, expires_at)
+    with ended as (delete from sessions where expires_at < lading_now() - interval '1 day'),
+    made as (insert into sessions (id, person_id, org_id, role, staff_view, root_id, signed_in_at, user_agent, address, expires_at)
     values (${id}, ${person}, ${org}, ${role}, ${staffView ?? null}, ${id}, lading_now(), ${device?.userAgent ?? null},
-      ${device?.address ?? null}, lading_now() + make_interval(hours => ${hours}))
-    returning id, expires_at as "expiresAt"`)
+      ${device?.address ?? null}, lading_now() + make_interval(hours => ${hours})) returning *),
+    noted as (${noteSessions('made', 'session.created')})
+    select id, expires_at as "expiresAt" from made`)
 
 type Refreshed = Omit<NewSession, 'person' | 'staffView'> & {from: string; chainDays: number}
 
 /** The next session of a sign-in, which ends `chainDays` after the sign-in at the latest. Null if the session it is refreshed from ended. */
 export const insertRefreshed = (tx: Tx, {id, from, org, role, hours, chainDays, device}: Refreshed) =>
   tx.maybeOne(sql.type(Session)`
-    insert into sessions (id, person_id, org_id, role, root_id, signed_in_at, user_agent, address, expires_at)
+    with made as (insert into sessions (id, person_id, org_id, role, root_id, signed_in_at, user_agent, address, expires_at)
     select ${id}, person_id, ${org}, ${role}, ${root}, ${signedInAt}, ${device?.userAgent ?? null}, ${device?.address ?? null},
       least(lading_now() + make_interval(hours => ${hours}), ${signedInAt} + make_interval(days => ${chainDays}))
-    from sessions where id = ${from} and least(expires_at, ${signedInAt} + make_interval(days => ${chainDays})) > lading_now()
-    returning id, expires_at as "expiresAt"`)
+    from sessions where id = ${from} and least(expires_at, ${signedInAt} + make_interval(days => ${chainDays})) > lading_now() returning *),
+    noted as (${noteSessions('made', 'session.refreshed')})
+    select id, expires_at as "expiresAt" from made`)
 
 /** From now on the session is in that org; the token that names it stays the same. */
 export const moveSession = (db: Db, {id, org, role}: {id: string; org: string; role: Role}) =>
-  db.query(sql.type(Nothing)`update sessions set org_id = ${org}, role = ${role} where id = ${id}`)
+  db.query(sql.type(Nothing)`
+    with moved as (update sessions set org_id = ${org}, role = ${role} where id = ${id} returning *)
+    ${noteSessions('moved', 'session.moved')}`)
 
 const SignIn = z.object({
   id: z.string(),
@@ -76,19 +81,23 @@ export const listSignIns = (db: Db, {person, session}: Own) =>
 /** Ends the sign-in of a session: every session refreshed from it. For a transaction that holds the person's row. */
 export const deleteSignIn = (tx: Tx, {person, session}: Own) =>
   tx.query(sql.type(Nothing)`
-    delete from sessions where person_id = ${person} and ${root} = (select ${root} from sessions where id = ${session})`)
+    with gone as (
+      delete from sessions where person_id = ${person} and ${root} = (select ${root} from sessions where id = ${session}) returning *)
+    ${noteSessions('gone', 'session.ended')}`)
 
 /** Ends every other sign-in of the person; answers how many still opened something. For a transaction that holds the person's row. */
 export const deleteOtherSignIns = (tx: Tx, {person, session}: Own) =>
   tx.oneFirst(sql.type(z.object({ended: z.number()}))`
-    with ended as (
-      delete from sessions where person_id = ${person} and ${root} <> (select ${root} from sessions where id = ${session})
-      returning ${root} as root, expires_at)
-    select count(distinct root)::int as ended from ended where expires_at > lading_now()`)
+    with gone as (
+      delete from sessions where person_id = ${person} and ${root} <> (select ${root} from sessions where id = ${session}) returning *),
+    noted as (${noteSessions('gone', 'session.ended')})
+    select count(distinct ${root})::int as ended from gone where expires_at > lading_now()`)
 
 /** A member's sessions in one org, without a staff member's views of it. */
 export const deleteSessionsIn = (tx: Tx, {org, person}: {org: string; person: string}) =>
-  tx.query(sql.type(Nothing)`delete from sessions where org_id = ${org} and person_id = ${person} and staff_view is null`)
+  tx.query(sql.type(Nothing)`
+    with gone as (delete from sessions where org_id = ${org} and person_id = ${person} and staff_view is null returning *)
+    ${noteSessions('gone', 'session.ended')}`)
 
 /** The sessions of an erased person stay until they expire, without personal data. */
 export const forgetDevices = (tx: Tx, person: string) =>

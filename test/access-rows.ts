@@ -54,6 +54,7 @@ export const rows: Record<string, Row> = {
 
   'GET /orgs/:org': read('operator'),
   'PUT /orgs/:org/production': write('owner'),
+  'GET /orgs/:org/audit': read('admin'),
   'GET /orgs/:org/members': read('operator'),
   'PATCH /orgs/:org/members/:id': access('admin'),
   'DELETE /orgs/:org/members/:id': access('admin'),

@@ -22,7 +22,7 @@ export const openCalls =
     } as RequestInit)
     const text = await response.text()
     const type = response.headers.get('content-type') ?? ''
-    return {status: response.status, headers: response.headers, text, body: type.includes('json') && text ? JSON.parse(text) : text}
+    return {status: response.status, headers: response.headers, text, body: /[/+]json\b/.test(type) && text ? JSON.parse(text) : text}
   }
 
 const isPlain = (body: unknown) =>

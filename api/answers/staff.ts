@@ -1,17 +1,24 @@
 import {z} from 'zod'
 import {Answer, ByName, Count, Id, Json, Moment, RoleName} from './common.ts'
 
+const Account = Answer({
+  dc: z.string().meta({description: 'The data centre of the CRM account', examples: ['eu']}),
+  id: z.string().meta({description: 'The id of the account there (ZUID)', examples: ['20060012345']}),
+})
+
 export const StaffMember = Answer({
-  id: z.string().describe('The person (`per_`), or an address that waits for its first sign-in (`stf_`)'),
-  email: z.string().describe('Their address'),
+  id: z.string().describe('The person (`per_`), or an account that waits for its first sign-in (`stf_`)'),
+  account: Account.nullable().describe('The account; null: an entry of an older version that has an address alone and no effect'),
+  email: z.string().nullable().describe('Their address, as of their last sign-in; null: they never signed in'),
   name: z.string().nullable().describe('Their name; null: they never signed in'),
-  awaited: z.boolean().describe('Whether the address waits for its first sign-in'),
+  awaited: z.boolean().describe('Whether the account waits for its first sign-in'),
 }).meta({id: 'StaffMember'})
 
 const person = {
   id: Id('per', 'The person'),
   name: z.string().describe('Their name, as of their last sign-in'),
   email: z.string().describe('Their address, as of their last sign-in'),
+  account: Account.describe('The account they sign in with'),
   staff: z.boolean().describe('Whether they are staff'),
   bannedAt: Moment('When they were banned').nullable().describe('When they were banned; null: they are not'),
 }

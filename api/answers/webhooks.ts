@@ -33,7 +33,7 @@ export const Delivery = Answer({
   nextAt: Moment('When the next attempt is due, while it is pending'),
   lastStatus: z.int().nullable().describe('The HTTP status of the last answer; null: there was none'),
   lastError: z.string().nullable().describe('Why the last attempt failed, for a person; null: it did not, or there was none'),
-  answer: z.string().nullable().describe('The first KiB of the last answer; null: there was none'),
+  answer: z.string().nullable().describe('The first KiB of the last answer; null: there was none, or the host is one of PRIVATE_HOSTS'),
   createdAt: Moment('When it was made'),
   deliveredAt: Moment('When the receiver took it').nullable().describe('When the receiver took it; null: it has not'),
 }).meta({id: 'Delivery', description: 'One notice on its way to one endpoint'})

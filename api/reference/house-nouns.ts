@@ -62,6 +62,7 @@ export const houseNouns: Noun[] = [
     operations: {
       readOrg: 'GET /orgs/:org',
       setProduction: 'PUT /orgs/:org/production',
+      exportAudit: 'GET /orgs/:org/audit',
     },
   },
   {

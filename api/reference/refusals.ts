@@ -36,7 +36,7 @@ const ofAccess = (route: Route): Code[] => {
   const {access, path} = route
   if ('public' in access) return []
   const bearer: Code[] = ['AUTH_REQUIRED', 'TOKEN_REVOKED', 'TOKEN_EXPIRED', 'ORG_NOT_FOUND', 'MEMBERSHIP_GONE', 'BANNED']
-  return [...bearer, ...(isOfOrg(access) ? ofGates(access, effectOf(route), path) : ofBackoffice(access))]
+  return [...bearer, ...(isOfOrg(access) ? ofGates(access, effectOf(route), path) : ofBackoffice(access, effectOf(route)))]
 }
 
 const isOfOrg = (access: Exclude<Access, {public: true}>): access is Gates => 'role' in access
@@ -55,7 +55,11 @@ const ofView = (sessionOnly: Gates['sessionOnly'], effect: Effect): Code[] => {
   return [...only(effect !== 'read', 'IMPERSONATION_READ_ONLY'), ...only(isClosedToViews(effect), 'IMPERSONATION_REFUSED')]
 }
 
-const ofBackoffice = (gates: BackofficeGates): Code[] => ['ADMIN_REQUIRED', ...only('sessionOnly' in gates, 'SESSION_REQUIRED')]
+const ofBackoffice = (gates: BackofficeGates, effect: Effect): Code[] => [
+  'ADMIN_REQUIRED',
+  ...only('sessionOnly' in gates, 'SESSION_REQUIRED'),
+  ...only('backoffice' in gates && effect !== 'read', 'RECENT_SIGN_IN_REQUIRED'),
+]
 
 const ofBody = ({body}: Route): Code[] => {
   if (body === undefined) return []

@@ -50,7 +50,7 @@ export default [
     answers: {200: ofInvitation},
     refusals: ['NOT_FOUND', 'INVITATION_USED'],
     params,
-    handle: async ({db, caller, params: {id}}) => ({invitation: await withdraw(db, {org: caller.org, id})}),
+    handle: async ({db, caller, params: {id}}) => ({invitation: await withdraw(db, caller, id)}),
   }),
 
   route({

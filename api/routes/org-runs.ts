@@ -3,6 +3,7 @@ import {cancelRun} from '../../shared/runs/cancel.ts'
 import {describeRun} from '../../shared/runs/describe.ts'
 import {findOrgRun} from '../../shared/runs/find.ts'
 import {readLog} from '../../shared/runs/log.ts'
+import {actorOf} from '../actor.ts'
 import {logRecord, run} from '../answers/examples.ts'
 import {LogPage, RunAnswer} from '../answers/runs.ts'
 import {Cursor, limitOf} from '../paging.ts'
@@ -53,9 +54,9 @@ export default [
     refusals: ['RUN_NOT_FOUND'],
     example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. Retry this run to carry on'}}}},
     params: OfOrgRun,
-    async handle({db, caller: {org}, params}) {
-      const named = {org, runId: params.run}
-      await cancelRun(db, (await findOrgRun(db, named)).run)
+    async handle({db, caller, params, request}) {
+      const named = {org: caller.org, runId: params.run}
+      await cancelRun(db, actorOf(caller, request), (await findOrgRun(db, named)).run)
       return {run: describeRun(await findOrgRun(db, named))}
     },
   }),

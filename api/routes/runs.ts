@@ -9,6 +9,7 @@ import {readRun} from '../../shared/runs/names.ts'
 import {StartBody, startRun} from '../../shared/runs/start.ts'
 import {findImport} from '../../sql/imports.ts'
 import {listRuns} from '../../sql/runs.ts'
+import {actorOf} from '../actor.ts'
 import {job, run} from '../answers/examples.ts'
 import {RunAnswer, RunBegun, Runs} from '../answers/runs.ts'
 import {limitOf} from '../paging.ts'
@@ -95,9 +96,9 @@ The job is over with the run; follow the run itself by \`GET …/events\`.`,
     refusals: ['IMPORT_NOT_FOUND', 'RUN_NOT_FOUND'],
     example: {answer: {run: {...run, stop: {stopped: 'CANCELLED', message: 'Somebody cancelled the run. Retry this run to carry on'}}}},
     params: OfImportRun,
-    async handle({db, caller: {org}, params}) {
-      const named = {org, importId: params.id, runId: params.run}
-      await cancelRun(db, (await findImportRun(db, named)).run)
+    async handle({db, caller, params, request}) {
+      const named = {org: caller.org, importId: params.id, runId: params.run}
+      await cancelRun(db, actorOf(caller, request), (await findImportRun(db, named)).run)
       return {run: describeRun(await findImportRun(db, named))}
     },
   }),

@@ -18,7 +18,7 @@ export default [
     path: '/staff/people',
     access: {backoffice: true},
     summary: 'List who is staff',
-    answers: {200: Answer({people: z.array(StaffMember).describe('People first, then addresses that wait for their first sign-in')})},
+    answers: {200: Answer({people: z.array(StaffMember).describe('People first, then accounts that wait for their first sign-in')})},
     refusals: [],
     handle: async ({db}) => ({people: await listStaffMembers(db)}),
   }),
@@ -28,18 +28,34 @@ export default [
     path: '/staff/people',
     access: {operator: true},
     summary: 'Make somebody staff',
-    description: 'By address: whoever has it, or who signs in with it first. Where several people have it, `person` says which.',
+    description:
+      'By `person`, or by the `account` they sign in with, which may wait for its first sign-in. An address alone names nobody and is refused with the people who have it. Have them sign in once, then find them with `GET /staff/people/search` and compare the data centre and account id.',
     answers: {200: ofStaff},
     refusals: ['NOT_FOUND', 'PERSON_AMBIGUOUS'],
     example: {
-      body: {email: 'cy@staff.example'},
-      answer: {person: {id: 'stf_01k9m0v6f8e2r4t7w3y5z1a2b3', email: 'cy@staff.example', name: null, awaited: true}},
+      body: {account: {dc: 'eu', id: '20060012345'}},
+      answer: {
+        person: {
+          ...{id: 'stf_01k9m0v6f8e2r4t7w3y5z1a2b3', account: {dc: 'eu', id: '20060012345'}},
+          ...{email: null, name: null, awaited: true},
+        },
+      },
     },
     body: z.strictObject({
-      email: EmailAddress.describe('Their address'),
-      person: z.string().optional().describe('Which of several people of this address'),
+      person: z.string().optional().describe('The person (`per_`)'),
+      account: z
+        .strictObject({
+          dc: z.string().describe('The data centre of the CRM account'),
+          id: z
+            .string()
+            .regex(/^\d{1,20}$/, 'An account id is digits')
+            .describe('The id of the account there (ZUID)'),
+        })
+        .optional()
+        .describe('The account they sign in with'),
+      email: EmailAddress.optional().describe('Beside `person`: the address they must have'),
     }),
-    handle: async ({db, body}) => ({person: await addStaff(db, body)}),
+    handle: async ({db, config, body}) => ({person: await addStaff({db, config}, body)}),
   }),
 
   route({
@@ -50,7 +66,7 @@ export default [
     description: 'Their sessions open nothing of the backoffice from the next request on.',
     answers: {200: ofStaff},
     refusals: ['NOT_FOUND'],
-    params: z.object({id: z.string().describe('The person (`per_`), or the address that waits (`stf_`)')}),
+    params: z.object({id: z.string().describe('The person (`per_`), or the account that waits (`stf_`)')}),
     handle: async ({db, params: {id}}) => ({person: await removeStaff(db, id)}),
   }),
 

@@ -24,10 +24,10 @@ const usualSeconds = 30 * 60
 export const fetchSource = async (
   outbound: Outbound,
   source: FileSource,
-  {timeoutSeconds = usualSeconds, ...bounds}: Omit<Bounds, 'timeoutSeconds'> & {timeoutSeconds?: number},
+  {org, timeoutSeconds = usualSeconds, ...bounds}: Omit<Bounds, 'timeoutSeconds'> & {org?: string; timeoutSeconds?: number},
 ): Promise<Fetched> => {
   try {
-    const fetched = await fetchKind(allowed(outbound), source, {...bounds, timeoutSeconds})
+    const fetched = await fetchKind(allowed(outbound, org), source, {...bounds, timeoutSeconds})
     return {...fetched, stream: telling(fetched.stream, bounds)}
   } catch (error) {
     throw told(error, bounds)
@@ -43,8 +43,8 @@ const fetchKind = (outbound: Outbound, source: FileSource, bounds: Bounds): Prom
   return source.kind === 's3' ? fetchS3(outbound, source, bounds) : fetchSftp(outbound, source, bounds)
 }
 
-/** The same door, for the hosts the operator lets files be fetched from. */
-const allowed = (outbound: Outbound): Outbound => {
+/** The same door for one org, and for the hosts that the operator lets files be fetched from. */
+const allowed = (outbound: Outbound, org: string | undefined): Outbound => {
   const assertAllowed = (host: string) => {
     if (!fits(host, outbound.sourceHosts))
       throw new OutboundFailure(
@@ -56,11 +56,11 @@ const allowed = (outbound: Outbound): Outbound => {
     ...outbound,
     async request(url, asked) {
       assertAllowed(hostOf(new URL(url)))
-      return outbound.request(url, asked)
+      return outbound.request(url, {...asked, ...(org !== undefined && {org})})
     },
     async connect(place) {
       assertAllowed(readHost(place.host) ?? place.host)
-      return outbound.connect(place)
+      return outbound.connect({...place, org})
     },
   }
 }

@@ -1,5 +1,5 @@
 import {Readable} from 'node:stream'
-import {type Outbound, readStart} from '../outbound/outbound.ts'
+import {type Answer, type Outbound, readStart} from '../outbound/outbound.ts'
 import {SourceFailure} from './failure.ts'
 import type {Bounds, Fetched} from './fetch.ts'
 import {nameOf} from './name.ts'
@@ -47,13 +47,19 @@ const carry = async (outbound: Outbound, {protocol, hostname, port, path, query,
   const pairs = Object.entries(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value ?? '')}`)
   const place = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`
   const answer = await outbound.request(`${place}${path}${pairs.length ? `?${pairs.join('&')}` : ''}`, {headers, ...bounds})
-  // The client reads what a refusal says whole, into memory.
-  const body = answer.status === 200 ? answer.body : [Buffer.from(await readStart(answer, mostRefusalBytes))]
+  const body = answer.status === 200 ? answer.body : [await readRefusal(answer)]
   return {
     statusCode: answer.status,
     headers: answer.headers as Record<string, string>,
     body: Readable.from(body, {objectMode: false}),
   }
+}
+
+/** The client reads a refusal whole, into memory, and tells its code. Of a private host it is told the status alone. */
+const readRefusal = async (answer: Answer): Promise<Buffer> => {
+  if (!answer.isPrivate) return Buffer.from(await readStart(answer, mostRefusalBytes))
+  answer.discard()
+  return Buffer.alloc(0)
 }
 
 const told = (error: unknown, {bucket, key}: S3Source): unknown => {

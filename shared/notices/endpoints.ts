@@ -56,7 +56,7 @@ type WithSecret = {endpoint: Endpoint; secret: string}
 
 /** The secret is told here and never again. */
 export const addEndpoint = async ({db, config}: Tools, author: Author, given: z.output<typeof NewEndpoint>): Promise<WithSecret> => {
-  await assertUrl(config, given.url)
+  await assertUrl(config, author.org, given.url)
   return db.transaction(async tx => {
     const {org} = author
     await assertSchedule(tx, {org, ...given})
@@ -77,7 +77,7 @@ export const changeEndpoint = async (
   author: Author,
   {id, patch}: {id: string; patch: z.output<typeof EndpointPatch>},
 ) => {
-  if (patch.url !== undefined) await assertUrl(config, patch.url)
+  if (patch.url !== undefined) await assertUrl(config, author.org, patch.url)
   return db.transaction(async tx => {
     const before = await lockOwn(tx, {org: author.org, id})
     const wanted = {...before, ...Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined))}
@@ -121,11 +121,11 @@ const own = (found: Endpoint | null) => {
   return found
 }
 
-/** Its form, and that its host is public or listed. Every delivery checks the address again. Not in a transaction: it asks a name server. */
-const assertUrl = async ({PRIVATE_HOSTS: privateHosts}: Tools['config'], text: string) => {
+/** Its form, and that its host is public or listed for the org. Every delivery checks the address again. Not in a transaction: it asks a name server. */
+const assertUrl = async ({PRIVATE_HOSTS: privateHosts}: Tools['config'], org: string, text: string) => {
   try {
-    const url = readUrl({privateHosts}, text)
-    await assertPublicPlace({privateHosts}, {host: hostOf(url), port: portOf(url)})
+    const url = readUrl({privateHosts, org}, text)
+    await assertPublicPlace({privateHosts, org}, {host: hostOf(url), port: portOf(url)})
   } catch (error) {
     if (error instanceof OutboundFailure) throw refuse('url', error.message)
     throw error

@@ -14,10 +14,10 @@ export type Posted = {status: number | null; error: string | null; answer: strin
 
 /** One attempt, signed at this moment. A receiver that fails, hangs, redirects or may not be reached is an outcome, not an error. */
 export const post = async (outbound: Outbound, ring: KeyRing, posting: Posting, timeoutSeconds = usualSeconds): Promise<Posted> => {
-  const {url, body} = posting
+  const {org, url, body} = posting
   const headers = {'content-type': 'application/json', 'user-agent': 'Lading-Webhooks', ...signed(ring, posting)}
   try {
-    const answer = await outbound.request(url, {method: 'POST', headers, body, timeoutSeconds, idleSeconds: timeoutSeconds})
+    const answer = await outbound.request(url, {org, method: 'POST', headers, body, timeoutSeconds, idleSeconds: timeoutSeconds})
     const {status} = answer
     const retryAfterSeconds = readRetryAfter(status, answer.headers['retry-after'])
     const error = status >= 200 && status < 300 ? null : `The receiver answered ${status}`
@@ -34,8 +34,12 @@ const signed = (ring: KeyRing, {endpoint, notice, body, secret, oldSecret}: Post
   return sign({id: notice, seconds: Math.floor(Date.now() / 1000), body, secrets})
 }
 
-/** The status alone decides: a body that breaks off, or is too long, is none. */
+/** The status alone decides: a body that breaks off, or is too long, is none. What a private host answers is not kept. */
 const excerpt = async (answer: Answer): Promise<string | null> => {
+  if (answer.isPrivate) {
+    answer.discard()
+    return null
+  }
   try {
     return (await readStart(answer, answerBytes)).replaceAll('\0', '')
   } catch (error) {

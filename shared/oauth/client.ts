@@ -6,7 +6,7 @@ import {newId} from '../ids.ts'
 import {openLine} from '../line.ts'
 import type {Log} from '../log.ts'
 import {OutboundFailure} from '../outbound/failure.ts'
-import {hostOf, placeOf, portOf} from '../outbound/hosts.ts'
+import {hostOf, isPrivateOfAny, placeOf, portOf} from '../outbound/hosts.ts'
 import type {Outbound} from '../outbound/outbound.ts'
 import {isRedirectUri} from './redirect.ts'
 import {OAuthRefusal} from './refusal.ts'
@@ -88,7 +88,7 @@ const assertDocumentAddress = ({PUBLIC_URL, PRIVATE_HOSTS}: Tools['config'], id:
   const url = URL.canParse(id) && id.length <= 500 ? new URL(id) : null
   if (!url || url.href !== id || url.pathname === '/' || url.hash || url.username || url.password)
     throw invalidClient('A client id that is an address has a path, no fragment, and no user in it')
-  if (hostOf(url) === hostOf(new URL(PUBLIC_URL)) || PRIVATE_HOSTS.includes(placeOf(hostOf(url), portOf(url)))) throw unread()
+  if (hostOf(url) === hostOf(new URL(PUBLIC_URL)) || isPrivateOfAny(PRIVATE_HOSTS, placeOf(hostOf(url), portOf(url)))) throw unread()
 }
 
 const ClientDocument = z.object({

@@ -4,12 +4,13 @@ import {connect as connectTls} from 'node:tls'
 import {startClock} from '../crm/deadline.ts'
 import {isPublic, sameAddress} from './address.ts'
 import {OutboundFailure} from './failure.ts'
-import {placeOf} from './hosts.ts'
+import {isPrivateHost, placeOf} from './hosts.ts'
 
 /** Every address of a name. Throws where it has none. */
 export type Resolve = (host: string) => Promise<string[]>
 export type Place = {host: string; port: number; signal?: AbortSignal | undefined}
-export type Guard = {privateHosts: string[]; resolve?: Resolve; ca?: string | undefined}
+/** `org`: the org a call is made for. Places that the operator lists for one org are open to no other. */
+export type Guard = {privateHosts: string[]; org?: string | null | undefined; resolve?: Resolve; ca?: string | undefined}
 
 /** The name, the connection and TLS together. */
 const connectSeconds = 10
@@ -60,10 +61,10 @@ export const assertPublicPlace = async (guard: Guard, {host, port}: Omit<Place, 
   }
 }
 
-const resolveChecked = async ({privateHosts, resolve = lookupAll}: Guard, {host, port, signal}: Place): Promise<string[]> => {
+const resolveChecked = async ({privateHosts, org = null, resolve = lookupAll}: Guard, {host, port, signal}: Place): Promise<string[]> => {
   const addresses = isIP(host) ? [host] : await unless(signal, resolve(host))
   if (addresses.length === 0) throw new OutboundFailure('UNREACHABLE', `The name ${host} has no address`)
-  if (privateHosts.includes(placeOf(host, port)) || addresses.every(isPublic)) return addresses
+  if (isPrivateHost(privateHosts, placeOf(host, port), org) || addresses.every(isPublic)) return addresses
   throw new OutboundFailure(
     'ADDRESS_REFUSED',
     `${host} is not an address of the public internet: an operator may allow it by naming ${placeOf(host, port)} in PRIVATE_HOSTS`,

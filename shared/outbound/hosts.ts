@@ -22,6 +22,22 @@ export const readPlace = (text: string): string | null => {
   return host === null || port < 1 || port > 65_535 ? null : placeOf(host, port)
 }
 
+/** `host:port`, or `host:port=org_…` for one org alone, in the normal form. Null for what is none. */
+export const readPrivateHost = (text: string): string | null => {
+  const at = text.indexOf('=')
+  if (at < 0) return readPlace(text)
+  const [place, org] = [readPlace(text.slice(0, at)), text.slice(at + 1)]
+  return place !== null && /^org_\w+$/.test(org) ? `${place}=${org}` : null
+}
+
+/** Whether the operator lists the place for this org, or for every org. */
+export const isPrivateHost = (privateHosts: readonly string[], place: string, org: string | null): boolean =>
+  privateHosts.includes(place) || (org !== null && privateHosts.includes(`${place}=${org}`))
+
+/** Whether the operator lists the place, for whichever org. */
+export const isPrivateOfAny = (privateHosts: readonly string[], place: string): boolean =>
+  privateHosts.some(one => one === place || one.startsWith(`${place}=`))
+
 export const placeOf = (host: string, port: number): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`
 
 /** `sftp.example.com`, `*.example.com` (what is below it, not itself) or `*`, in the normal form. Null for what is none. */

@@ -4,9 +4,11 @@ import type {Config} from '../config.ts'
 import {startClock} from '../crm/deadline.ts'
 import {connectGuarded, connectSecure, type Guard, type Place, type Resolve} from './connect.ts'
 import {OutboundFailure} from './failure.ts'
-import {hostOf, placeOf, portOf, readHost} from './hosts.ts'
+import {hostOf, isPrivateHost, placeOf, portOf, readHost} from './hosts.ts'
 
 type Asked = {
+  /** The org the call is made for: the operator may list a private host for one org alone. */
+  org?: string
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT'
   headers?: Record<string, string>
   body?: string | Buffer
@@ -24,6 +26,8 @@ export type Answer = {
   status: number
   headers: Record<string, string | undefined>
   body: AsyncIterable<Uint8Array>
+  /** From a host of PRIVATE_HOSTS: nobody of an org is shown more of it than its status. */
+  isPrivate: boolean
   discard(): void
 }
 
@@ -31,7 +35,7 @@ export type Outbound = {
   /** One request, sent once. Throws OutboundFailure, or the reason of the caller's own signal; so does reading the body. */
   request(url: string, asked?: Asked): Promise<Answer>
   /** A connection in the clear, for what brings its own protection. Throws the same. */
-  connect(place: Place): Promise<Socket>
+  connect(place: Place & {org?: string | undefined}): Promise<Socket>
   /** What the operator lets schedules fetch from. */
   sourceHosts: string[]
   /** Ends what is under way. */
@@ -50,11 +54,14 @@ export const openOutbound = (
   const within = (signal: AbortSignal | undefined) => (signal ? AbortSignal.any([signal, closing.signal]) : closing.signal)
   return {
     sourceHosts,
-    request: async (url, asked = {}) => send(guard, readUrl(guard, url), {...asked, signal: within(asked.signal)}),
-    async connect({host, port, signal}) {
+    async request(url, {org, ...asked} = {}) {
+      const own = {...guard, org}
+      return send(own, readUrl(own, url), {...asked, signal: within(asked.signal)})
+    },
+    async connect({host, port, signal, org}) {
       const known = readHost(host)
       if (known === null) throw new OutboundFailure('HOST_REFUSED', 'This is not the name of a host')
-      return connectGuarded(guard, {host: known, port, signal: within(signal)})
+      return connectGuarded({...guard, org}, {host: known, port, signal: within(signal)})
     },
     close: async () => closing.abort(new OutboundFailure('UNREACHABLE', 'This process is stopping')),
   }
@@ -74,15 +81,17 @@ export const readStart = async ({body, discard}: Answer, mostBytes: number): Pro
 }
 
 /** As `openOutbound` would take it. Throws OutboundFailure. */
-export const readUrl = ({privateHosts}: Pick<Guard, 'privateHosts'>, text: string): URL => {
+export const readUrl = (guard: Pick<Guard, 'privateHosts' | 'org'>, text: string): URL => {
   if (!URL.canParse(text)) throw new OutboundFailure('HOST_REFUSED', 'This is not a web address: it starts with https:// and names a host')
   const url = new URL(text)
   if (url.username || url.password)
     throw new OutboundFailure('HOST_REFUSED', 'A user or a password is not written into a web address: give them apart from it')
-  const isListed = privateHosts.includes(placeOf(hostOf(url), portOf(url)))
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && isListed)) return url
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isPrivateAt(guard, url))) return url
   throw new OutboundFailure('HOST_REFUSED', 'Only https is spoken with the outside: the address must start with https://')
 }
+
+const isPrivateAt = ({privateHosts, org = null}: Pick<Guard, 'privateHosts' | 'org'>, url: URL) =>
+  isPrivateHost(privateHosts, placeOf(hostOf(url), portOf(url)), org)
 
 const usualLimitBytes = 64 * 1024
 const usualSeconds = 30
@@ -110,8 +119,9 @@ const send = async (guard: Guard, url: URL, asked: Asked): Promise<Answer> => {
     // One that nobody reads ends with its clock.
     response.body.on('error', () => {})
     clock.signal.addEventListener('abort', end, {once: true})
-    assertStays(response, url)
-    return answerOf(response, asked.limitBytes ?? usualLimitBytes, {end, failed})
+    const isPrivate = isPrivateAt(guard, url)
+    assertStays(response, url, isPrivate)
+    return {...answerOf(response, asked.limitBytes ?? usualLimitBytes, {end, failed}), isPrivate}
   } catch (error) {
     end()
     throw failed(error)
@@ -129,10 +139,11 @@ const connector =
     )
   }
 
-const assertStays = ({statusCode: status, headers}: Dispatcher.ResponseData, url: URL) => {
+const assertStays = ({statusCode: status, headers}: Dispatcher.ResponseData, url: URL, isPrivate: boolean) => {
   if (status < 300 || status > 399) return
   const {location} = single(headers)
-  const elsewhere = location !== undefined && URL.canParse(location, url.href) ? ` to ${hostOf(new URL(location, url.href))}` : ''
+  const elsewhere =
+    !isPrivate && location !== undefined && URL.canParse(location, url.href) ? ` to ${hostOf(new URL(location, url.href))}` : ''
   throw new OutboundFailure('REDIRECTED', `${hostOf(url)} answered ${status} and points elsewhere${elsewhere}: give the final address`, {
     status,
   })
@@ -140,7 +151,11 @@ const assertStays = ({statusCode: status, headers}: Dispatcher.ResponseData, url
 
 type Ends = {end(): void; failed(error: unknown, status?: number): unknown}
 
-const answerOf = ({statusCode: status, headers, body}: Dispatcher.ResponseData, limitBytes: number, {end, failed}: Ends): Answer => {
+const answerOf = (
+  {statusCode: status, headers, body}: Dispatcher.ResponseData,
+  limitBytes: number,
+  {end, failed}: Ends,
+): Omit<Answer, 'isPrivate'> => {
   const told = single(headers)
   const tooLarge = () => new OutboundFailure('TOO_LARGE', `More than ${limitBytes} bytes came`, {status})
   const limited = async function* () {

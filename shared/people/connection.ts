@@ -3,7 +3,6 @@ import type {Tx} from '../../sql/database.ts'
 import {keepGrant} from '../../sql/grants.ts'
 import {findMember} from '../../sql/members.ts'
 import {lockOrg} from '../../sql/orgs.ts'
-import type {SignInRow} from '../../sql/sign-ins.ts'
 import type {Config} from '../config.ts'
 import {added, connected} from '../connectors/change.ts'
 import {sealAccess, sealRefresh} from '../crm/sealed.ts'
@@ -12,8 +11,9 @@ import {newId} from '../ids.ts'
 import {recordChanges} from '../registry/change.ts'
 import {type Consent, connectionScopes, type Identity} from './identity-provider.ts'
 import {isAtLeast} from './roles.ts'
+import type {Visit} from './visit.ts'
 
-type Consented = {visit: SignInRow; consent: Consent; identity: Identity}
+type Consented = {visit: Visit; consent: Consent; identity: Identity}
 
 /**
  * The connection a consent stands for: the one this CRM user already gave the org, or a new one. Its CRM org may be another than the

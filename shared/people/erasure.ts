@@ -1,3 +1,4 @@
+import {forgetAuditDevices} from '../../sql/audit-events.ts'
 import {forgetPayer} from '../../sql/billing-accounts.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {deleteInvitationsTo} from '../../sql/invitations.ts'
@@ -6,7 +7,7 @@ import {lockClosing, setErasing} from '../../sql/org-closing.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {deletePerson, lockPerson} from '../../sql/people.ts'
 import {forgetDevices} from '../../sql/sessions.ts'
-import {takeStaffAddress} from '../../sql/staff-addresses.ts'
+import {forgetStaffAddress} from '../../sql/staff-accounts.ts'
 import {Refusal} from '../errors.ts'
 import {eraseOrg} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
@@ -38,9 +39,10 @@ export const erasePerson = (db: Pool, id: string, {force, reason}: {force: boole
     const heirs = await settleOwners(tx, id, force)
     const address = normaliseAddress(person.email)
     await deleteInvitationsTo(tx, address)
-    await takeStaffAddress(tx, address)
+    await forgetStaffAddress(tx, address)
     await forgetPayer(tx, address)
     await forgetDevices(tx, id)
+    await forgetAuditDevices(tx, id)
     // Before the memberships go: the record names their roles.
     await recordStaffAction(tx, null, {kind: 'person.delete', person: id, reason, detail: {heirs}})
     await deletePerson(tx, id)

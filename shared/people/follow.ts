@@ -3,11 +3,11 @@ import {findFollowed, findMember, markUninvited} from '../../sql/members.ts'
 import {revokeGrantsOf} from '../../sql/oauth-grants.ts'
 import {lockOrg} from '../../sql/orgs.ts'
 import {deleteSessionsIn} from '../../sql/sessions.ts'
-import {revokeTokensOf} from '../../sql/tokens.ts'
 import type {Crm} from '../crm/crm.ts'
 import type {Log} from '../log.ts'
 import {giveRole} from './membership.ts'
 import type {Role} from './roles.ts'
+import {endTokensOf} from './token.ts'
 
 type Tools = {db: Pool; crm: Crm; log: Log}
 type FollowInput = {org: string; person: string; signal: AbortSignal}
@@ -56,6 +56,7 @@ const endAccess = async (tx: Tx, member: {org: string; person: string}) => {
   await lockOrg(tx, member.org)
   await markUninvited(tx, member)
   await deleteSessionsIn(tx, member)
-  await revokeTokensOf(tx, member)
+  // The CRM ended the access, so the change has no author.
+  await endTokensOf(tx, {org: member.org, via: 'session'}, member.person)
   await revokeGrantsOf(tx, member)
 }

@@ -13,6 +13,7 @@ import {lockOrg} from '../../sql/orgs.ts'
 import {moveSession} from '../../sql/sessions.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
+import {type Author, type Change, recordChanges} from '../registry/change.ts'
 import {normaliseAddress} from './address.ts'
 import {type Actor, rankNow} from './member.ts'
 import {giveRole} from './membership.ts'
@@ -26,15 +27,29 @@ export const invite = (db: Pool, actor: Actor, {email, role}: {email: string; ro
     await lockOrg(tx, actor.org)
     if (!isAtLeast(await rankNow(tx, actor), role)) throw new Refusal('ROLE_REQUIRED', `Only an owner who signed in invites an ${role}`)
     const {org, person} = actor
-    return keepInvitation(tx, {id: newId('inv'), org, email: normaliseAddress(email), role, person, days: lifeDays})
+    const kept = await keepInvitation(tx, {id: newId('inv'), org, email: normaliseAddress(email), role, person, days: lifeDays})
+    await recordInvitation(tx, actor, {subject: 'invitation.sent', before: null, after: {invitationId: kept.id, role}})
+    return kept
   })
 
-export const withdraw = async (db: Pool, {org, id}: {org: string; id: string}) => {
-  const withdrawn = await withdrawInvitation(db, {org, id})
-  if (withdrawn) return withdrawn
-  if (await findInvitation(db, {org, id})) throw refusals.used()
-  throw new Refusal('NOT_FOUND', 'No such invitation')
-}
+/** A second withdrawal changes nothing and is not recorded. */
+export const withdraw = (db: Pool, author: Author, id: string) =>
+  db.transaction(async tx => {
+    const {org} = author
+    await lockOrg(tx, org)
+    const before = await findInvitation(tx, {org, id})
+    if (!before) throw new Refusal('NOT_FOUND', 'No such invitation')
+    const withdrawn = await withdrawInvitation(tx, {org, id})
+    if (!withdrawn) throw refusals.used()
+    const {role, state} = before
+    if (state === 'withdrawn') return withdrawn
+    await recordInvitation(tx, author, {subject: 'invitation.withdrawn', before: {invitationId: id, role}, after: null})
+    return withdrawn
+  })
+
+/** By its id: the address of a person who may never sign in stays out of the history. */
+const recordInvitation = (tx: Tx, author: Author, change: Pick<Change, 'subject' | 'before' | 'after'>) =>
+  recordChanges(tx, author, [{page: 'members', ...change}])
 
 const tries = 3
 const waitAtMostMs = 25

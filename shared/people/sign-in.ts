@@ -1,22 +1,22 @@
 import {createHash, randomBytes} from 'node:crypto'
+import {readClock} from '../../sql/clock.ts'
 import type {Pool} from '../../sql/database.ts'
 import {signInRequest} from '../../sql/oauth-requests.ts'
 import type {Device} from '../../sql/sessions.ts'
-import {insertSignIn, type SignInRow, takeSignIn} from '../../sql/sign-ins.ts'
+import {spendSignIn} from '../../sql/used-sign-ins.ts'
 import type {Config} from '../config.ts'
 import type {Crm} from '../crm/crm.ts'
 import {findAccounts, findHosts} from '../crm/hosts.ts'
 import {Refusal} from '../errors.ts'
 import {newId} from '../ids.ts'
 import type {Log} from '../log.ts'
-import {open, seal} from '../secrets.ts'
 import {keepConnection} from './connection.ts'
 import {followCrmUser} from './follow.ts'
 import {authoriseUrl, exchangeCode, readIdentity} from './identity-provider.ts'
 import {admitPerson, type SignedIn} from './membership.ts'
 import {findReturnOrigin} from './origins.ts'
 import {openSession} from './session.ts'
-import {readSignedId, signId} from './signed.ts'
+import {openVisit, sealVisit, type Visit} from './visit.ts'
 
 type Tools = {db: Pool; config: Config; crm: Crm; log: Log}
 
@@ -30,7 +30,7 @@ type Begin = {dc: string; returnTo: string | undefined; browser: string | null} 
 /** How long a visit to the identity provider may take. */
 export const visitMinutes = 10
 
-/** Where to send the browser, and the secret it must bring back. */
+/** Where to send the browser, and the secret it must bring back. Nothing is stored: the state in the address holds the visit. */
 export const beginSignIn = async ({db, config}: Pick<Tools, 'db' | 'config'>, begin: Begin): Promise<{url: string; browser: string}> => {
   const hosts = findHosts(config, begin.dc)
   if (!hosts)
@@ -38,15 +38,13 @@ export const beginSignIn = async ({db, config}: Pick<Tools, 'db' | 'config'>, be
   const returnOrigin = findReturnOrigin(config, begin.returnTo)
   if (!returnOrigin)
     throw new Refusal('RETURN_NOT_ALLOWED', 'Sessions are not handed to this origin: the operator lists it in RETURN_ORIGINS')
-  const id = newId('sgn')
   const verifier = randomText()
   const browser = begin.browser ?? randomText()
   const {org = null, person = null, connectionName = null} = begin.purpose === 'connect' ? begin : {}
   const oauthRequest = begin.purpose === 'grant' ? begin.request : null
-  const row = {id, purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName, oauthRequest}
-  const sealed = seal(config.SECRETS_KEYS, verifier, id)
-  const visit = await insertSignIn(db, {...row, verifier: sealed, browserHash: hashOf(browser), minutes: visitMinutes})
-  const state = await signId(config.SESSION_KEYS, 'sign-in', visit)
+  const expiresAt = new Date(Date.parse(await readClock(db)) + visitMinutes * 60_000).toISOString()
+  const of = {purpose: begin.purpose, dc: hosts.dc, returnOrigin, org, person, connectionName, oauthRequest}
+  const state = sealVisit(config.SECRETS_KEYS, {id: newId('sgn'), ...of, verifier, expiresAt}, browser)
   return {url: authoriseUrl(config, hosts, {purpose: begin.purpose, state, verifier}), browser}
 }
 
@@ -73,7 +71,7 @@ export const completeSignIn = async (tools: Tools, returned: Returned): Promise<
   if (!hosts)
     throw new Refusal('SIGN_IN_REFUSED', 'This did not come from a sign-in host of the CRM. Start again from the page you came from')
   const code = codeOf(returned)
-  const consent = await exchangeCode(config, hosts, {code, verifier: open(config.SECRETS_KEYS, visit.verifier, visit.id)})
+  const consent = await exchangeCode(config, hosts, {code, verifier: visit.verifier})
   const identity = await readIdentity(hosts, consent)
   if (visit.purpose === 'connect') {
     const connectorId = await db.transaction(tx => keepConnection(tx, config, {visit, consent, identity}))
@@ -92,16 +90,15 @@ const dropInactive = async (tools: Tools, signedIn: SignedIn, signal: AbortSigna
   return {person, org: null, role: null, isGuest}
 }
 
-const resume = async (db: Pool, {oauthRequest}: SignInRow, {person, org}: SignedIn) => {
+const resume = async (db: Pool, {oauthRequest}: Visit, {person, org}: SignedIn) => {
   const request = await signInRequest(db, {id: oauthRequest!, person, org})
   if (request) return request
   throw new Refusal('SIGN_IN_EXPIRED', 'This request took too long. Start again from the program you came from')
 }
 
-const takeVisit = async ({db, config}: Pick<Tools, 'db' | 'config'>, {state, browser}: Returned): Promise<SignInRow> => {
-  const id = state === undefined ? null : await readSignedId(config.SESSION_KEYS, 'sign-in', state)
-  const visit = id && browser ? await takeSignIn(db, {id, browserHash: hashOf(browser)}) : null
-  if (visit) return visit
+const takeVisit = async ({db, config}: Pick<Tools, 'db' | 'config'>, {state, browser}: Returned): Promise<Visit> => {
+  const visit = state && browser ? openVisit(config.SECRETS_KEYS, state, browser) : null
+  if (visit && (await spendSignIn(db, visit))) return visit
   throw new Refusal('SIGN_IN_EXPIRED', 'This sign-in took too long, was already used, or began in another browser. Start again')
 }
 

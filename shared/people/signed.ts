@@ -2,7 +2,7 @@ import {jwtVerify, SignJWT} from 'jose'
 import type {KeyRing} from '../secrets.ts'
 
 /** What a signed text is good for. One kind is never taken for another: `typ` and `aud` both say it. */
-type Kind = 'session' | 'sign-in' | 'consent'
+type Kind = 'session' | 'consent'
 
 const ISSUER = 'lading'
 

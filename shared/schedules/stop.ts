@@ -2,6 +2,7 @@ import type {Tx} from '../../sql/database.ts'
 import type {Firing} from '../../sql/firings.ts'
 import {countFailure, type Reason, type Schedule, stopSchedule} from '../../sql/schedules.ts'
 import {announce} from '../notices/announce.ts'
+import {recordChanges} from '../registry/change.ts'
 
 /** After so many firings in a row that came to nothing somebody has to look. */
 const mostFailures = 5
@@ -10,8 +11,10 @@ type Fired = {firing: string; dueAt: string; importId: string | null; reason: Re
 type Kind = 'schedule.skipped' | 'schedule.failed' | 'schedule.drifted'
 
 /** A schedule that can no longer do its work is turned off, and whoever wants to hear of it is told why, once. */
-export const stop = async (tx: Tx, {id, org, templateId}: Schedule, reason: Reason) => {
+export const stop = async (tx: Tx, {id, org, templateId, connectorId}: Schedule, reason: Reason) => {
   if (!(await stopSchedule(tx, {id, reason}))) return
+  const change = {page: 'templates', subject: 'schedule.enabled', target: id, connectorId, before: true, after: false} as const
+  await recordChanges(tx, {org, via: 'schedule'}, [change])
   const {code, message} = reason
   await announce(tx, {org, kind: 'schedule.stopped', schedule: id, about: {schedule: id, template: templateId, code, message}})
 }

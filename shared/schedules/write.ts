@@ -1,3 +1,4 @@
+import {isDeepStrictEqual} from 'node:util'
 import {readClock} from '../../sql/clock.ts'
 import type {Pool, Tx} from '../../sql/database.ts'
 import {findMember} from '../../sql/members.ts'
@@ -21,13 +22,15 @@ import {Refusal} from '../errors.ts'
 import {type Described, type FileSource, mergeCredentials, replaceLost, sealSource} from '../fetch-source.ts'
 import {newId} from '../ids.ts'
 import {keepNotify} from '../notices/notify.ts'
+import type {Author} from '../registry/change.ts'
 import {assertVersion, type Condition} from '../registry/version.ts'
 import {findVisible, lockVisible} from '../templates/find.ts'
+import {contentOf, recordSchedule} from './change.ts'
 import {assertTimes, isFrequent, nextAfter, type Times} from './cron.ts'
 import {type Asker, type NewSchedule, noSchedule, type ReplacedSchedule, sourceOf} from './schedule.ts'
 
 type Tools = {db: Pool; config: Config}
-type Named = Asker & {template: string}
+type Named = Asker & Author & {person: string; template: string}
 type NamedOne = Named & {id: string; condition: Condition}
 
 export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSchedule): Promise<Schedule> =>
@@ -46,6 +49,7 @@ export const createSchedule = ({db, config}: Tools, asker: Named, body: NewSched
     const sealed = seal(config, id, body.source)
     const made = await insertSchedule(tx, {...written, ...sealed, id, org, template: template.id, person, enabled, nextDueAt})
     await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
+    await recordSchedule(tx, asker, {schedule: made, template}, {subject: 'schedule.created', before: null, after: contentOf(made)})
     return made
   })
 
@@ -63,30 +67,37 @@ export const replaceSchedule = ({db, config}: Tools, asker: NamedOne, body: Repl
     const enabled = body.enabled ?? schedule.enabled
     if (enabled && !schedule.enabled) await assertRoom(tx, org)
     const nextDueAt = enabled ? nextOf(schedule, body) : null
-    const sealed = seal(config, id, merge(config, schedule, body.source))
+    const source = merge(config, schedule, body.source)
+    const sealed = seal(config, id, source)
     const changed = await updateSchedule(tx, {...(await shape(tx, {org, template}, body)), ...sealed, id, enabled, nextDueAt})
     await keepNotify(tx, config, {org, schedule: id, notify: body.notify ?? null})
+    const after = {...contentOf(changed), sourceChanged: !isSame(config, schedule, source)}
+    await recordSchedule(tx, asker, {schedule: changed, template}, {subject: 'schedule.changed', before: contentOf(schedule), after})
     return changed
   })
 
 /** What was due while it was off is not made up for. */
 export const setEnabled = ({db}: Pick<Tools, 'db'>, asker: NamedOne, enabled: boolean): Promise<Schedule> =>
   db.transaction(async tx => {
-    const {schedule} = await hold(tx, asker)
+    const {template, schedule} = await hold(tx, asker)
     if (schedule.enabled === enabled) return schedule
     if (enabled) {
       await assertInterval(tx, asker.org, schedule)
       await assertRoom(tx, asker.org)
     }
     const nextDueAt = enabled ? nextAfter(schedule, schedule.now) : null
-    return setScheduleEnabled(tx, {id: schedule.id, nextDueAt})
+    const changed = await setScheduleEnabled(tx, {id: schedule.id, nextDueAt})
+    const change = {subject: 'schedule.enabled', before: schedule.enabled, after: enabled}
+    await recordSchedule(tx, asker, {schedule: changed, template}, change)
+    return changed
   })
 
 /** With its history. A run it has started goes on. */
 export const removeSchedule = ({db}: Pick<Tools, 'db'>, asker: NamedOne): Promise<void> =>
   db.transaction(async tx => {
-    const {schedule} = await hold(tx, asker)
+    const {template, schedule} = await hold(tx, asker)
     await deleteSchedule(tx, schedule.id)
+    await recordSchedule(tx, asker, {schedule, template}, {subject: 'schedule.deleted', before: contentOf(schedule), after: null})
   })
 
 const seal = ({SECRETS_KEYS: ring}: Config, id: string, given: FileSource) => {
@@ -112,6 +123,15 @@ const merge = (config: Config, schedule: Schedule, change: ReplacedSchedule['sou
     return replaceLost(schedule.source as Described, change)
   }
   return mergeCredentials(before, change)
+}
+
+/** Under a key that was lost nothing can be compared, so it counts as changed. */
+const isSame = (config: Config, schedule: Schedule, source: FileSource): boolean => {
+  try {
+    return isDeepStrictEqual(sourceOf(config, schedule), source)
+  } catch {
+    return false
+  }
 }
 
 const nextOf = ({nextDueAt, now}: Schedule, times: Times): string | null =>

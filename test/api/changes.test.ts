@@ -228,3 +228,17 @@ test('another org’s changes are not told', async t => {
   t.deepEqual(await mine.changes(), [])
   t.like(await mine.call('GET', `/orgs/${theirs.org}/config/changes`), {status: 403, body: {code: 'OTHER_ORG'}})
 })
+
+test('an invitation sent and withdrawn is on the members page, once each and without its address', async t => {
+  const {call, org, person, changes} = await open()
+  const {invitation} = await ok(call('POST', `/orgs/${org}/invitations`, {email: 'dora@example.org', role: 'builder'}), 201)
+  for (let time = 0; time < 2; time++) await ok(call('DELETE', `/orgs/${org}/invitations/${invitation.id}`), 200)
+  const found = (await changes('?page=members')).filter(({subject}) => subject.startsWith('invitation.'))
+  const about = {invitationId: invitation.id, role: 'builder'}
+  t.like(found, [
+    {subject: 'invitation.withdrawn', before: about, after: null, userId: person},
+    {subject: 'invitation.sent', before: null, after: about, userId: person},
+  ])
+  t.is(found.length, 2)
+  t.false(JSON.stringify(found).includes('dora@example.org'))
+})

@@ -47,6 +47,8 @@ test('a person deactivated in the CRM loses access at the refresh: every session
   for (const token of [member, other, admin]) t.is(await codeOf(token), 'AUTH_REQUIRED')
   t.is(await codeOf(secret), 'TOKEN_REVOKED')
   t.is(await codeOf(owner), undefined, 'nobody else')
+  const {changes} = (await call('GET', `/orgs/${org}/config/changes?page=tokens`)).body
+  t.like(changes[0], {subject: 'token.revoked', target: 'ci', after: null, via: 'session', userId: null})
   setStatus(ben, 'active')
   const again = await house.signIn(ben.email)
   t.is((await refresh(again)).status, 200, 'an active user signs in again')

@@ -29,7 +29,7 @@ const accept = (token: string, id: string) => house.as(token)('POST', `/auth/inv
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const membersOf = (org: string, person: string) =>
   listMembers(house.db, org).then(members => members.filter(({personId}) => personId === person))
-const changesOf = (org: string) => listChanges(house.db, {org, limit: 100})
+const changesOf = async (org: string) => (await listChanges(house.db, {org, limit: 100})).filter(({subject}) => subject === 'member.role')
 const orgOf = async (token: string) => (await house.as(token)('GET', '/auth/me')).body.org?.id ?? null
 const rounds = [...Array(10).keys()]
 

@@ -35,7 +35,7 @@ const newGuest = async ({email = newAddress(), on = house} = {}) => {
 
 const outcomeOf = ({status, body}: {status: number; body: {code?: string}}) => [status, body.code]
 const roleIn = async (org: string, person: string) => (await listMembers(house.db, org)).find(({personId}) => personId === person)?.role
-const changesOf = (org: string) => listChanges(house.db, {org, limit: 100})
+const changesOf = async (org: string) => (await listChanges(house.db, {org, limit: 100})).filter(({subject}) => subject === 'member.role')
 const secretOf = async ({token, org}: {token: string; org: string}): Promise<string> =>
   (await house.as(token)('POST', `/orgs/${org}/tokens`, {name: 'ci'})).body.secret
 const close = (org: string) => house.db.query(sql.unsafe`update orgs set closed_at = lading_now() where id = ${org}`)

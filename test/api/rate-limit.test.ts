@@ -32,3 +32,14 @@ test('addresses that a client claims in front of the trusted proxy count for not
   for (let n = 0; n < 40; n++) await call('GET', '/auth/me', undefined, from(`1.2.3.${n}, 10.0.2.1`))
   t.is((await call('GET', '/auth/me', undefined, from('9.9.9.9, 10.0.2.1'))).body.code, 'RATE_LIMITED')
 })
+
+test('sign-ins that one address begins are limited far below its other requests', async t => {
+  const limited = await world(t, {environment: {RATE_PER_ADDRESS: '3000', TRUSTED_PROXIES: '1'}})
+  const start = (address: string) => limited.as(null)('GET', '/auth/zoho/start?dc=local', undefined, from(address))
+  for (let n = 0; n < 3; n++) t.is((await start('10.0.3.1')).status, 302)
+  const refused = await start('10.0.3.1')
+  t.like(refused, {status: 429, body: {code: 'RATE_LIMITED'}})
+  t.truthy(refused.headers.get('retry-after'))
+  t.is((await start('10.0.3.2')).status, 302)
+  t.is((await limited.as(null)('GET', '/robots.txt', undefined, from('10.0.3.1'))).status, 200)
+})

@@ -175,3 +175,25 @@ test.serial('credentials are sealed again under a new key, and open then without
   t.throws(() => sourceOf(house.config, row!), {message: /k2 is not in SECRETS_KEYS/})
   t.deepEqual(await resealSchedules(tools), {resealed: 0, remaining: 0})
 })
+
+test.serial('every change of a schedule is on the templates page, without its address and credentials', async t => {
+  await house.hot.query('update schedules set enabled = false, next_due_at = null')
+  const {path, schedule, body} = await makeSchedule(org, host)
+  await ok(org.call('PUT', path, {...body, cron: '0 0 1 * *'}), 200)
+  const {bearer: _, ...shown} = host.source
+  await ok(org.call('PUT', path, {...body, source: {...shown, bearer: 'another-credential'}}), 200)
+  for (let time = 0; time < 2; time++) await ok(org.call('PATCH', path, {enabled: false}), 200)
+  await ok(org.call('DELETE', path), 200)
+  const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?page=templates`), 200)
+  const found = changes.filter(({subject}: {subject: string}) => subject.startsWith('schedule.')).slice(0, 5)
+  const about = {scheduleId: schedule.id, templateId: schedule.templateId}
+  t.like(found, [
+    {subject: 'schedule.deleted', before: about, after: null},
+    {subject: 'schedule.enabled', before: true, after: false},
+    {subject: 'schedule.changed', after: {...about, version: 3, sourceChanged: true}},
+    {subject: 'schedule.changed', before: {version: 1}, after: {cron: '0 0 1 * *', version: 2, sourceChanged: false}},
+    {subject: 'schedule.created', before: null, after: {...about, version: 1}},
+  ])
+  for (const {via, userId} of found) t.deepEqual([via, userId], ['session', schedule.createdBy.id ?? schedule.createdBy])
+  for (const hidden of ['another-credential', 'let-me-in', host.source.url]) t.false(JSON.stringify(found).includes(hidden), hidden)
+})

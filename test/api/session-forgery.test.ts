@@ -66,12 +66,12 @@ const forgeries: Record<string, () => string | Promise<string>> = {
   'no key id': () => hs256({alg: 'HS256', typ: good.header.typ}, good.claims, ours()),
   'a header that names a critical extension': () => hs256({...good.header, crit: ['exp']}, good.claims, ours()),
   'another issuer': () => hs256(good.header, {...good.claims, iss: 'someone'}, ours()),
-  'another audience': () => hs256(good.header, {...good.claims, aud: 'sign-in'}, ours()),
+  'another audience': () => hs256(good.header, {...good.claims, aud: 'consent'}, ours()),
   'an end that has passed': () => hs256(good.header, {...good.claims, exp: 1_000_000_000}, ours()),
   'no end': () => hs256(good.header, {...good.claims, exp: undefined}, ours()),
   'a session that never was': () => hs256(good.header, {...good.claims, sub: 'ses_00000000000000000000000000'}, ours()),
-  'a sign-in state in place of a session': () =>
-    signId(here.config.SESSION_KEYS, 'sign-in', {id: good.claims.sub, expiresAt: new Date(Date.now() + 60_000).toISOString()}),
+  'a signed consent in place of a session': () =>
+    signId(here.config.SESSION_KEYS, 'consent', {id: good.claims.sub, expiresAt: new Date(Date.now() + 60_000).toISOString()}),
   'a changed claim under the old signature': () =>
     `${good.token.split('.')[0]}.${part({...good.claims, sub: 'ses_x'})}.${good.token.split('.')[2]}`,
 }

@@ -261,10 +261,35 @@ test('a banned person gets no session', async t => {
   t.deepEqual(await tryBack(back, visit.cookie), {status: 403, code: 'BANNED'})
 })
 
-test('neither the verifier nor the browser’s secret is kept as it is', async t => {
-  const visit = await beginVisit(house.as(null))
-  const kept = z.object({verifier: z.string(), row: z.string()})
-  const rows = await house.db.many(sql.type(kept)`select verifier, row_to_json(sign_ins)::text as row from sign_ins`)
-  t.true(rows.every(({verifier}) => /^v1\.dev\./.test(verifier)))
-  t.false(rows.some(({row}) => row.includes(visit.cookie.split('=')[1]!)))
+test('a sign-in that only begins stores nothing; one that ends is stored once, without its verifier', async t => {
+  const own = await world(t)
+  const rowsOf = async (table: string) =>
+    (await own.hot.query(`select row_to_json(t)::text as row from ${table} t`)).rows.map(({row}) => row)
+  const visits = []
+  for (let n = 0; n < 3; n++) visits.push(await beginVisit(own.as(null)))
+  const stored = async () => [...(await rowsOf('sign_ins')), ...(await rowsOf('used_sign_ins'))]
+  t.deepEqual(await stored(), [])
+  const [visit] = visits as [(typeof visits)[0]]
+  const back = await consent(visit)
+  t.is((await comeBack(own.as(null), back, visit.cookie)).status, 200)
+  const rows = await stored()
+  t.is(rows.length, 1)
+  t.deepEqual(Object.keys(JSON.parse(rows[0]!)), ['id', 'expires_at'])
+})
+
+test('of two returns with one state at once exactly one signs in', async t => {
+  const {visit, back} = await walkTo('ana@example.org')
+  const answers = await Promise.all(Array.from({length: 5}, () => comeBack(house.as(null), back, visit.cookie)))
+  t.deepEqual(answers.map(({status}) => status).toSorted(), [200, 400, 400, 400, 400])
+})
+
+test('the state shows neither the browser’s secret nor what it holds', async t => {
+  const {visit, back} = await walkTo('ana@example.org', {return: widget})
+  const state = new URL(back, house.url).searchParams.get('state')!
+  const shown = state.split('.').map(part => Buffer.from(part, 'base64url').toString('latin1'))
+  for (const hidden of [visit.cookie.split('=')[1]!, widget, 'verifier', 'sgn_'])
+    t.false(
+      [state, ...shown].some(part => part.includes(hidden)),
+      hidden,
+    )
 })

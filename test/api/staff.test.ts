@@ -1,6 +1,7 @@
 import test from 'ava'
 import {newId} from '../../shared/ids.ts'
 import {openSession} from '../../shared/people/session.ts'
+import {warnOfStaffAddresses} from '../../shared/people/staff.ts'
 import {sql} from '../../sql/database.ts'
 import {keepPerson} from '../../sql/people.ts'
 import {type World, world} from '../world.ts'
@@ -29,37 +30,84 @@ const newCrmOrg = (...names: string[]) => {
   return users.map(({email}) => email)
 }
 
+/** The account that a person signs in with. */
+const accountOf = async (email: string) => (await operator('GET', `/staff/people/search?email=${email}`)).body.people[0].account
+
 test('the operator makes a person staff, and their sessions open the backoffice from the next request on', async t => {
   const {token, person} = await house.makeOrg({email: 'Ira@Staff.example'})
   t.deepEqual(await opensBackoffice(token), customer)
-  const {status, body} = await operator('POST', '/staff/people', {email: ' ira@staff.EXAMPLE '})
+  const {status, body} = await operator('POST', '/staff/people', {person, email: ' ira@staff.EXAMPLE '})
   t.is(status, 200)
-  t.deepEqual(body, {person: {id: person, email: 'Ira@Staff.example', name: 'Test Person', awaited: false}})
+  const account = await accountOf('ira@staff.example')
+  t.deepEqual(body, {person: {id: person, account, email: 'Ira@Staff.example', name: 'Test Person', awaited: false}})
   t.deepEqual(await opensBackoffice(token), admitted)
   t.true((await whoIs(token)).staff)
-  t.deepEqual((await operator('POST', '/staff/people', {email: 'ira@staff.example'})).body, body, 'a second time changes nothing')
+  t.deepEqual((await operator('POST', '/staff/people', {person})).body, body, 'a second time changes nothing')
+  t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {person, email: 'other@staff.example'})), [404, 'NOT_FOUND'])
 })
 
-test('an address nobody has signed in with waits for its person, and for one alone', async t => {
-  const [email] = newCrmOrg('ida') as [string]
-  const {body} = await operator('POST', '/staff/people', {email: email.toUpperCase()})
-  t.like(body.person, {email, name: null, awaited: true})
-  t.is((await operator('POST', '/staff/people', {email})).body.person.id, body.person.id)
+/** The account of a user of `newCrmOrg`, who need not have signed in. */
+const accountAt = (email: string) => {
+  const [name, host] = email.split('@') as [string, string]
+  const user = house.crm.addUser(host.split('.')[0]!, {email, firstName: name, lastName: 'Test', profile: 'Administrator'})
+  return {dc: 'local', id: user.zuid}
+}
+
+test('an account that nobody has signed in with waits for its person, and for that one alone', async t => {
+  const [email, other] = newCrmOrg('ida', 'ivo') as [string, string]
+  const account = accountAt(email)
+  const {body} = await operator('POST', '/staff/people', {account})
+  t.like(body.person, {account, email: null, name: null, awaited: true})
+  t.is((await operator('POST', '/staff/people', {account})).body.person.id, body.person.id)
+  t.false((await whoIs(await house.signIn(other))).staff)
   const token = await house.signIn(email)
   t.like(await whoIs(token), {staff: true, org: null, role: null, user: {email}})
   t.deepEqual(await opensBackoffice(token), admitted)
   const {people} = (await operator('GET', '/staff/people')).body
-  const same = people.filter((one: {email: string}) => one.email === email)
-  t.is(same.length, 1, 'nobody else is waited for at this address')
-  t.like(same[0], {awaited: false, name: 'ida Test'})
+  const same = people.filter((one: {account: {id: string}}) => one.account?.id === account.id)
+  t.is(same.length, 1, 'nobody else is waited for')
+  t.like(same[0], {awaited: false, name: 'ida Test', email})
+  t.is((await operator('POST', '/staff/people', {account})).body.person.id, same[0].id, 'a known account is its person')
+})
+
+test('the same account id in another data centre is another account', async t => {
+  const [email] = newCrmOrg('ines') as [string]
+  const {id} = accountAt(email)
+  t.is((await operator('POST', '/staff/people', {account: {dc: 'eu', id}})).status, 200)
+  t.false((await whoIs(await house.signIn(email))).staff)
+  t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {account: {dc: 'mars', id}})), [400, 'INVALID'])
+})
+
+test('an address alone makes nobody staff, nor does an entry of an older version; the start of the API says so', async t => {
+  const [email] = newCrmOrg('iris') as [string]
+  const refused = await operator('POST', '/staff/people', {email})
+  t.like(refused, {status: 409, body: {code: 'PERSON_AMBIGUOUS', people: []}})
+  await house.db.query(sql.unsafe`insert into staff_addresses (id, email) values ('stf_old', ${email})`)
+  const token = await house.signIn(email)
+  const {staff, user} = await whoIs(token)
+  t.false(staff)
+  const named = await operator('POST', '/staff/people', {email})
+  t.like(named, {status: 409, body: {people: [{id: user.id, name: 'iris Test'}]}})
+  const {people} = (await operator('GET', '/staff/people')).body
+  t.like(
+    people.find((one: {id: string}) => one.id === 'stf_old'),
+    {email, account: null, awaited: true},
+  )
+  const said: object[] = []
+  const log = {...house.tools.log, warn: (...given: object[]) => said.push(given)} as unknown as typeof house.tools.log
+  await warnOfStaffAddresses({db: house.db, log})
+  t.is(said.length, 1)
+  t.is((await operator('DELETE', '/staff/people/stf_old')).status, 200)
+  await warnOfStaffAddresses({db: house.db, log})
+  t.is(said.length, 1)
 })
 
 test('staff become nobody’s member by signing in, and stay the members they were', async t => {
   const [mia, kai] = newCrmOrg('mia', 'kai') as [string, string]
   const owner = await whoIs(await house.signIn(mia))
-  await operator('POST', '/staff/people', {email: kai})
+  await operator('POST', '/staff/people', {account: accountAt(kai)})
   t.like(await whoIs(await house.signIn(kai)), {staff: true, org: null})
-  await operator('POST', '/staff/people', {email: mia})
+  await operator('POST', '/staff/people', {account: accountAt(mia)})
   t.like(await whoIs(await house.signIn(mia)), {staff: true, org: owner.org, role: 'owner'})
 })
 
@@ -77,10 +125,15 @@ test('where several people have an address, the operator says which', async t =>
   t.is((await operator('POST', '/staff/people', {email, person: second.id})).body.person.id, second.id)
   const found = (await operator('GET', `/staff/people/search?email=${email}`)).body.people
   t.deepEqual(
-    found.map(({id, staff, orgs: places}: {id: string; staff: boolean; orgs: object[]}) => [id, staff, places]),
+    found.map(({id, account, staff, orgs: places}: {id: string; account: object; staff: boolean; orgs: object[]}) => [
+      id,
+      account,
+      staff,
+      places,
+    ]),
     [
-      [first.id, false, []],
-      [second.id, true, []],
+      [first.id, {dc: 'us', id: '7'}, false, []],
+      [second.id, {dc: 'eu', id: '7'}, true, []],
     ],
   )
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {email, person: 'per_none'})), [404, 'NOT_FOUND'])
@@ -96,7 +149,7 @@ test('who is no longer staff loses the backoffice and every view at the next req
   t.false((await whoIs(token)).staff)
   t.deepEqual(outcomeOf(await house.as(view)('GET', `/orgs/${org}/tokens`)), [401, 'AUTH_REQUIRED'])
   t.deepEqual(outcomeOf(await operator('DELETE', `/staff/people/${person}`)), [404, 'NOT_FOUND'])
-  const {body} = await operator('POST', '/staff/people', {email: 'never@staff.example'})
+  const {body} = await operator('POST', '/staff/people', {account: {dc: 'eu', id: '700'}})
   t.is((await operator('DELETE', `/staff/people/${body.person.id}`)).status, 200)
   const {people} = (await operator('GET', '/staff/people')).body
   t.false(people.some((one: {id: string}) => one.id === body.person.id || one.id === person))

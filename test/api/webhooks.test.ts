@@ -1,5 +1,6 @@
 import test from 'ava'
 import {Webhook} from 'standardwebhooks'
+import {addEndpoint} from '../../shared/notices/endpoints.ts'
 import {accountRows, accounts, ok, openOrg, prepareImport, runImport} from '../importing.ts'
 import {openNoticing} from '../noticing.ts'
 import {makeTemplate, seldom} from '../scheduling.ts'
@@ -207,4 +208,17 @@ test('e-mail that is not configured is not promised', async t => {
   t.deepEqual((await ok(org.call('PUT', notices, rule), 200)).notices, rule)
   await ok(org.call('DELETE', `/orgs/${org.org}/webhooks/${webhook.id}`), 200)
   t.deepEqual((await ok(org.call('GET', notices), 200)).notices, {...rule, endpoints: []})
+})
+
+test('an endpoint on a private host that is listed for one org is refused to every other', async t => {
+  const [own, other] = [await house.makeOrg(), await house.makeOrg()]
+  const config = {...house.config, PRIVATE_HOSTS: [`${receiver.place}=${own.org}`]}
+  const add = ({org, person}: typeof own) =>
+    addEndpoint(
+      {db: house.db, config},
+      {org, via: 'session', person},
+      {url: receiver.url('/scoped'), events: [], schedule: null, description: ''},
+    )
+  t.truthy((await add(own)).endpoint.id)
+  await t.throwsAsync(add(other), {message: 'The webhook endpoint cannot be as asked'})
 })

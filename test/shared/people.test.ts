@@ -48,7 +48,7 @@ test('any single typing error in a secret is found without asking the database',
 test('a signed id is read back as the kind it was signed as, and as no other', async t => {
   const text = await signId(ring, 'session', {id: 'ses_1', expiresAt})
   t.is(await readSignedId(ring, 'session', text), 'ses_1')
-  t.is(await readSignedId(ring, 'sign-in', text), null)
+  t.is(await readSignedId(ring, 'consent', text), null)
 })
 
 test('the signing key turns without ending sessions', async t => {

@@ -157,7 +157,7 @@ test('an endpoint that fails is tried ten times over three days, under one id, t
   const {token} = await house.makeOrg({org: org.org})
   const of = `/orgs/${org.org}/webhooks/${webhook.id}`
   const {deliveries} = await ok(house.as(token)('GET', `${of}/deliveries`), 200)
-  t.like(deliveries, [{notice: id, kind: 'schedule.failed', state: 'failed', attempts: 10, lastStatus: 500, answer: 'broken'}])
+  t.like(deliveries, [{notice: id, kind: 'schedule.failed', state: 'failed', attempts: 10, lastStatus: 500, answer: null}])
   receiver.behave('/fails', {status: 204})
   t.like(await ok(house.as(token)('POST', `${of}/deliveries/${deliveries[0].id}/redeliver`, {}), 202), {delivery: {state: 'pending'}})
   await untilDeliveries(org, ([one]) => one?.state === 'delivered')

@@ -41,6 +41,11 @@ test.serial('what is due is fetched, made an import of the template, run as its 
   const run = `/orgs/${org.org}/imports/${firing.importId}/runs/${firing.runId}`
   t.is((await readLog(org.call, run)).length, 3)
   t.like((await ok(org.call('GET', run), 200)).run, {declaredRows: 3, state: 'ended'})
+  const {changes} = await ok(org.call('GET', `/orgs/${org.org}/config/changes?page=imports`), 200)
+  t.like(changes[0], {
+    ...{subject: 'import.created', via: 'schedule', userId: null},
+    after: {importId: firing.importId, templateId: schedule.templateId},
+  })
   const {lastFiring, next} = await read(path)
   t.is(lastFiring.id, firing.id)
   t.is(next.length, 5)

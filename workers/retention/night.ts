@@ -1,5 +1,6 @@
 import {sweepSpools} from '../../shared/imports/spool.ts'
 import {deleteOldAiUsage} from '../../sql/ai-usage.ts'
+import {deleteOldAudit} from '../../sql/audit-events.ts'
 import {deleteOldTurns} from '../../sql/conversations.ts'
 import {deleteEndedOAuth} from '../../sql/oauth-grants.ts'
 import {deleteOldEvents} from '../../sql/payment-events.ts'
@@ -34,7 +35,7 @@ const graceDays = 14
 /** Begun again after this many deaths, it would die again. */
 const mostTries = 100
 
-export type Nightly = Pick<Tools, 'db' | 'storage' | 'log' | 'drain'> & {config: Pick<Tools['config'], 'RETENTION_HOUR_UTC'>}
+export type Nightly = Pick<Tools, 'db' | 'storage' | 'log' | 'drain'> & {config: Pick<Tools['config'], 'RETENTION_HOUR_UTC' | 'AUDIT_DAYS'>}
 
 /** The night, if it has come and nobody has had it: claimed by a row, so that any number of processes do it once. Answers whether it was done here. */
 export const doNight = async (tools: Nightly): Promise<boolean> => {
@@ -43,7 +44,7 @@ export const doNight = async (tools: Nightly): Promise<boolean> => {
   const retaining = {...tools, tally: openTally(tools, claim)}
   try {
     await keepWindows(retaining)
-    await keepHouse(retaining)
+    await keepHouse(retaining, tools.config)
   } catch (error) {
     // Whoever looks next carries it on.
     await noteNight(tools.db, claim, {counts: {}, seconds: 0})
@@ -91,8 +92,9 @@ const keepWindow = async (retaining: Retaining, keeper: Keeper) => {
 }
 
 /** What is no single org's. */
-const keepHouse = async (retaining: Retaining) => {
+const keepHouse = async (retaining: Retaining, {AUDIT_DAYS}: Pick<Nightly['config'], 'AUDIT_DAYS'>) => {
   const {db, drain, tally} = retaining
+  const sweepAudit = (limit: number) => deleteOldAudit(db, {days: AUDIT_DAYS, limit})
   const sweepEvents = (limit: number) => deleteOldEvents(db, {days: paymentEventsKeptDays, limit})
   await attempt(retaining, 'objects', null, () => removeDoomed(retaining))
   await attempt(retaining, 'orphans', null, () => removeOrphans(retaining))
@@ -108,5 +110,6 @@ const keepHouse = async (retaining: Retaining) => {
   )
   await attempt(retaining, 'ai usage', null, async () => tally.add({rows: await deleteOldAiUsage(db, {days: aiUsageKeptDays})}))
   await attempt(retaining, 'payment events', null, () => inPieces(drain, rowsPerDelete, sweepEvents, rows => tally.add({rows})))
+  await attempt(retaining, 'audit', null, () => inPieces(drain, rowsPerDelete, sweepAudit, rows => tally.add({rows})))
   await attempt(retaining, 'nights', null, () => deleteOldNights(db, {days: nightsKeptDays}))
 }

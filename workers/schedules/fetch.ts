@@ -19,7 +19,7 @@ export const fetchFile = async (work: Firework, schedule: Schedule, {dueAt}: Fir
   const {limits} = await findPlan(db, schedule.org)
   const limitBytes = Math.min(config.FILE_LIMIT_BYTES, limits.fileBytes)
   const source = fillPlaceholders(sourceOf(config, schedule), {at: new Date(dueAt), timezone: schedule.timezone})
-  const {name, contentType, charset, stream} = await fetchSource(outbound, source, {limitBytes, signal: work.signal})
+  const {name, contentType, charset, stream} = await fetchSource(outbound, source, {org: schedule.org, limitBytes, signal: work.signal})
   const hash = createHash('sha256')
   const file = await spool(hashed(checked(stream, contentType), hash))
   return {name, charset, sha256: hash.digest('hex'), file}

@@ -1,12 +1,14 @@
 import {isDeepStrictEqual} from 'node:util'
 import type {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
+import {recordImport} from '../../shared/runs/import-change.ts'
 import type {Ground} from '../../shared/schedules/standing.ts'
 import {findUndecided} from '../../shared/sources/assert-text.ts'
 import type {SourceEvidence} from '../../shared/sources/describe.ts'
 import {makeImport} from '../../shared/templates/apply.ts'
 import {addForSlot, cleanForSlot} from '../../shared/templates/fill.ts'
 import {documentOf, type Slot} from '../../shared/templates/template.ts'
+import type {Tx} from '../../sql/database.ts'
 import {deleteUnused, type Firing, setFiringImport} from '../../sql/firings.ts'
 import type {Import} from '../../sql/imports.ts'
 import type {Schedule} from '../../sql/schedules.ts'
@@ -39,7 +41,14 @@ export const clean = async (work: Work, place: {org: string; importId: string}, 
 
 /** What an attempt left that got no further, unless somebody has run it meanwhile. Files it names are written down for removal as it goes. */
 export const discard = async ({db, storage}: Pick<Work, 'db' | 'storage'>, place: {org: string; importId: string}) => {
-  if (await db.transaction(tx => deleteUnused(tx, place))) await storage.removeAll(`${place.org}/${place.importId}`)
+  if (await db.transaction(tx => deleteRecorded(tx, place))) await storage.removeAll(`${place.org}/${place.importId}`)
+}
+
+const deleteRecorded = async (tx: Tx, {org, importId}: {org: string; importId: string}): Promise<boolean> => {
+  const {deleted, isGone} = await deleteUnused(tx, {org, importId})
+  const change = {subject: 'import.deleted', before: {importId}, after: null}
+  if (deleted) await recordImport(tx, {org, via: 'schedule'}, deleted, change)
+  return isGone
 }
 
 const make = ({db}: Work, {firing, schedule, ground, fetched}: Given): Promise<Import & {org: string}> =>
@@ -50,6 +59,8 @@ const make = ({db}: Work, {firing, schedule, ground, fetched}: Given): Promise<I
     const made = await makeImport(tx, {org, person, template, connectorId: connector, name})
     const of = {importNo: made.no, sha256: fetched.sha256, templateVersion: template.version}
     if (!(await setFiringImport(tx, firing, of))) throw new Superseded()
+    const after = {importId: made.id, templateId: made.templateId}
+    await recordImport(tx, {org, via: 'schedule'}, made, {subject: 'import.created', before: null, after})
     return {...made, org}
   })
 

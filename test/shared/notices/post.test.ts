@@ -3,7 +3,7 @@ import test from 'ava'
 import {Webhook} from 'standardwebhooks'
 import {post} from '../../../shared/notices/post.ts'
 import {mintSecret, sealSecret, sign} from '../../../shared/notices/signature.ts'
-import {openOutbound} from '../../../shared/outbound/outbound.ts'
+import {type Outbound, openOutbound} from '../../../shared/outbound/outbound.ts'
 import {type Receiver, startReceiver} from '../../simulators/receiver.ts'
 
 const ring = [{id: 'k', key: randomBytes(32)}]
@@ -20,7 +20,13 @@ test.after.always(async () => {
   await receiver.stop()
 })
 
-const send = (path: string, {timeoutSeconds = 5, url = receiver.url(path)} = {}) => {
+/** As a public host is called: the receiver of the test has no public address. */
+const asPublic = (): Outbound => ({
+  ...outbound,
+  request: async (url, asked) => ({...(await outbound.request(url, asked)), isPrivate: false}),
+})
+
+const send = (path: string, {timeoutSeconds = 5, url = receiver.url(path), through = asPublic()} = {}) => {
   const sealed = sealSecret(ring, 'whk_1', secret)
   const posting = {
     id: 'd',
@@ -33,7 +39,7 @@ const send = (path: string, {timeoutSeconds = 5, url = receiver.url(path)} = {})
     notice: 'ntc_1',
     body: '{"a":"ä"}',
   }
-  return post(outbound, ring, posting, timeoutSeconds)
+  return post(through, ring, posting, timeoutSeconds)
 }
 
 test('the public library verifies what is signed, and nothing that was changed', t => {
@@ -88,4 +94,22 @@ test('of an answer its first KiB is kept; one that is too long or broken is succ
   t.deepEqual([posted.error, posted.answer], [null, null])
   receiver.behave('/nul', {status: 500, body: 'a\0b'})
   t.is((await send('/nul')).answer, 'ab')
+})
+
+test('of an answer from a private host the status alone is kept', async t => {
+  receiver.behave('/private', {status: 500, body: 'inner'})
+  t.deepEqual(await send('/private', {through: outbound}), {
+    ...{status: 500, error: 'The receiver answered 500', answer: null, retryAfterSeconds: 0},
+  })
+})
+
+test('a private host of another org is not posted to', async t => {
+  const scoped = (org: string) => openOutbound({PRIVATE_HOSTS: [`${receiver.place}=${org}`], SOURCE_HOSTS: []})
+  const [own, foreign] = [scoped('o'), scoped('org_2')]
+  t.teardown(() => Promise.all([own.close(), foreign.close()]))
+  receiver.behave('/scoped', {status: 200})
+  t.regex((await send('/scoped', {through: foreign})).error!, /^HOST_REFUSED/)
+  t.is(receiver.at('/scoped').length, 0)
+  t.is((await send('/scoped', {through: own})).error, null)
+  t.is(receiver.at('/scoped').length, 1)
 })

@@ -172,13 +172,13 @@ const serve = async (t: ExecutionContext, listener: RequestListener) => {
   return {url: `http://${place}/`, outbound: open(t, place)}
 }
 
-test('a redirect is not followed, wherever it leads', async t => {
+test('a redirect is not followed, wherever it leads, and that of a private host is not quoted', async t => {
   const {seen, port} = await countCallers(t)
   for (const status of [300, 301, 302, 303, 307, 308]) {
     const {url, outbound} = await serve(t, (_, response) => response.writeHead(status, {location: `http://127.0.0.1:${port}/secret`}).end())
     const error = await t.throwsAsync<OutboundFailure>(outbound.request(url))
     t.like(error, {code: 'REDIRECTED', status})
-    t.regex(error.message, /points elsewhere to 127\.0\.0\.1: /)
+    t.regex(error.message, /points elsewhere: /)
     t.notRegex(error.message, /secret/)
   }
   t.is(seen.count, 0)
@@ -264,4 +264,18 @@ test('the certificate is for the host that was asked for, and signed by somebody
     t.is(await textOf(await trusting.request(`https://${host}:${port}/`)), 'secret', host)
   await t.throwsAsync(trusting.request(`https://other.example:${port}/`), {message: /certificate .*ERR_TLS_CERT_ALTNAME_INVALID/})
   await t.throwsAsync(open(t, places, {resolve}).request(`https://files.example:${port}/`), {message: /certificate .*SELF_SIGNED/})
+})
+
+test('a place that is listed for one org is reached for that org alone', async t => {
+  const {seen, port} = await countCallers(t)
+  const outbound = open(t, `127.0.0.1:${port}=org_1`)
+  t.is(await codeOf(outbound.request(`http://127.0.0.1:${port}/`)), 'HOST_REFUSED')
+  t.is(await codeOf(outbound.request(`http://127.0.0.1:${port}/`, {org: 'org_2'})), 'HOST_REFUSED')
+  t.is(await codeOf(outbound.request(`https://127.0.0.1:${port}/`, {org: 'org_2'})), 'ADDRESS_REFUSED')
+  t.is(await codeOf(outbound.connect({host: '127.0.0.1', port})), 'ADDRESS_REFUSED')
+  t.is(await codeOf(outbound.connect({host: '127.0.0.1', port, org: 'org_2'})), 'ADDRESS_REFUSED')
+  t.is(seen.count, 0)
+  t.is(await codeOf(outbound.request(`http://127.0.0.1:${port}/`, {org: 'org_1'})), 'UNREACHABLE')
+  ;(await outbound.connect({host: '127.0.0.1', port, org: 'org_1'})).destroy()
+  t.is(seen.count, 2)
 })

@@ -1,0 +1,57 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Empty = z.object({})
+
+export type NewAuditEvent = {
+  org: string
+  kind: string
+  via: string
+  person: string | null
+  session: string | null
+  token: string | null
+  target: string | null
+  detail: Record<string, unknown>
+  address: string | null
+  userAgent: string | null
+}
+
+export const insertAuditEvent = (db: Db, event: NewAuditEvent) =>
+  db.query(sql.type(Empty)`
+    insert into audit_events (org_id, kind, via, person_id, session_id, token_id, target, detail, address, user_agent)
+    values (${event.org}, ${event.kind}, ${event.via}, ${event.person}, ${event.session}, ${event.token}, ${event.target},
+      ${sql.jsonb(event.detail as never)}, ${event.address}, ${event.userAgent})`)
+
+/**
+ * Writes one event for each sign-in and org among the rows of `changed`, a common table expression of the same statement that returns whole
+ * rows of `sessions`. A staff view is recorded by the staff action that opens it.
+ */
+export const noteSessions = (
+  changed: string,
+  kind: 'session.created' | 'session.refreshed' | 'session.moved' | 'session.ended',
+) => sql.fragment`
+  insert into audit_events (org_id, kind, via, person_id, session_id, detail, address, user_agent)
+  select distinct on (coalesce(s.root_id, s.id), s.org_id) s.org_id, ${kind}, 'session', s.person_id, s.id,
+    jsonb_build_object('signIn', coalesce(s.root_id, s.id)), s.address, s.user_agent
+  from ${sql.identifier([changed])} s join orgs on orgs.id = s.org_id join people on people.id = s.person_id
+  where s.staff_view is null and s.expires_at > lading_now()
+  order by coalesce(s.root_id, s.id), s.org_id, s.id desc`
+
+/** The events of an erased person stay without personal data. */
+export const forgetAuditDevices = (tx: Tx, person: string) =>
+  tx.query(sql.type(Empty)`update audit_events set user_agent = null, address = null where person_id = ${person}`)
+
+type Old = {days: number; limit: number}
+
+/** At most `limit` of each table; answers the larger count. */
+export const deleteOldAudit = async (db: Db, {days, limit}: Old): Promise<number> => {
+  let most = 0
+  for (const name of ['audit_events', 'changes']) {
+    const table = sql.identifier([name])
+    const {rowCount} = await db.query(sql.type(Empty)`
+      delete from ${table} where ctid = any(array(
+        select ctid from ${table} where created_at < lading_now() - make_interval(days => ${days}) limit ${limit}))`)
+    most = Math.max(most, rowCount)
+  }
+  return most
+}

@@ -1,0 +1,94 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+const Entry = z.object({
+  at: z.string(),
+  id: z.string(),
+  source: z.enum(['settings', 'access', 'runs', 'staff']),
+  kind: z.string(),
+  via: z.string().nullable(),
+  personId: z.string().nullable(),
+  personName: z.string().nullable(),
+  personEmail: z.string().nullable(),
+  staffId: z.string().nullable(),
+  staffName: z.string().nullable(),
+  tokenId: z.string().nullable(),
+  sessionId: z.string().nullable(),
+  address: z.string().nullable(),
+  userAgent: z.string().nullable(),
+  target: z.string().nullable(),
+  detail: z.record(z.string(), z.unknown()),
+  /** The time to the microsecond, by which the next page continues. */
+  place: z.string(),
+})
+export type AuditEntry = z.output<typeof Entry>
+
+export type AuditPage = {org: string; from: string | null; to: string; after: {place: string; id: string} | null; limit: number}
+
+/** The org's audit entries, the oldest first. A page reads at most `limit` rows of each source. */
+export const listAuditEntries = (db: Db, page: AuditPage) =>
+  db.any(sql.type(Entry)`
+    select at, e.id, source, kind, via, person_id as "personId", p.name as "personName", p.email as "personEmail", staff_id as "staffId",
+      staff_name as "staffName", token_id as "tokenId", session_id as "sessionId", address, user_agent as "userAgent", target, detail,
+      at::text as place
+    from (${sql.join(
+      sourcesOf(page.org).map(rows => sliceOf(page, rows)),
+      sql.fragment` union all `,
+    )}) e
+    left join people p on p.id = person_id
+    order by at, e.id limit ${page.limit}`)
+
+type Fragment = ReturnType<typeof sql.fragment>
+
+const sliceOf = ({from, to, after, limit}: AuditPage, rows: Fragment) => sql.fragment`
+  (select at, id, source, kind, via, person_id, staff_id, staff_name, token_id, session_id, address, user_agent, target, detail
+  from (${rows}) r
+  where at < ${to}::timestamptz and (${from}::timestamptz is null or at >= ${from}::timestamptz)
+    and (${after?.id ?? null}::text is null or (at, id) > (${after?.place ?? null}::timestamptz, ${after?.id ?? null}::text collate "C"))
+  order by at, id limit ${limit})`
+
+const sourcesOf = (org: string): Fragment[] => [
+  settingsOf(org),
+  accessOf(org),
+  staffActionsOf(org),
+  ...(['created', 'revoked'] as const).map(moment => clientsOf(org, moment)),
+  ...(['authorised', 'started', 'ended'] as const).map(moment => runsOf(org, moment)),
+]
+
+const noStaff = sql.fragment`null::text as staff_id, null::text as staff_name`
+const noDevice = sql.fragment`null::text as session_id, null::text as address, null::text as user_agent`
+
+const settingsOf = (org: string) => sql.fragment`
+  select c.created_at as at, c.id collate "C" as id, 'settings' as source, c.subject as kind, via, user_id as person_id, ${noStaff}, token_id,
+    ${noDevice}, coalesce(target, about.name) as target,
+    jsonb_build_object('page', page, 'before', before, 'after', after, 'proposedBy', proposed_by, 'registryVersion', registry_version,
+      'connectorId', connector_id, 'targetPersonId', target_person_id) as detail
+  from changes c left join people about on about.id = target_person_id where org_id = ${org}`
+
+const accessOf = (org: string) => sql.fragment`
+  select created_at as at, id, case when kind like 'run.%' then 'runs' else 'access' end as source, kind, via, person_id, ${noStaff}, token_id,
+    session_id, address, user_agent, target, detail
+  from audit_events where org_id = ${org}`
+
+/** Staff write a reason for a view for the org as well; other reasons are notes among staff. */
+const staffActionsOf = (org: string) => sql.fragment`
+  select created_at as at, id collate "C" as id, 'staff' as source, 'staff.' || kind as kind, 'staff' as via, null::text as person_id, staff_id,
+    staff_name, null::text as token_id, ${noDevice}, person_id as target,
+    (detail - 'roles' - 'session' - 'callerRequest')
+      || case when kind = 'view' then jsonb_build_object('reason', reason) else '{}' end as detail
+  from staff_actions where org_id = ${org}`
+
+const clientsOf = (org: string, moment: 'created' | 'revoked') => sql.fragment`
+  select ${sql.identifier(['g', `${moment}_at`])} as at, (g.id || ${`.${moment}`}) collate "C" as id, 'access' as source,
+    ${`client.${moment === 'created' ? 'allowed' : 'revoked'}`} as kind, 'session' as via, person_id, ${noStaff}, null::text as token_id,
+    ${noDevice}, c.name as target, jsonb_build_object('grantId', g.id) as detail
+  from oauth_grants g join oauth_clients c on c.id = client_id
+  where org_id = ${org} and ${sql.identifier(['g', `${moment}_at`])} is not null`
+
+const runsOf = (org: string, moment: 'authorised' | 'started' | 'ended') => sql.fragment`
+  select ${sql.identifier(['r', `${moment}_at`])} as at, (r.id || ${`.${moment}`}) collate "C" as id, 'runs' as source, ${`run.${moment}`} as kind,
+    null::text as via, person_id, ${noStaff}, null::text as token_id, ${noDevice}, i.name as target,
+    jsonb_build_object('runId', r.id, 'importId', i.id, 'connectorId', r.connector_id, 'dryRun', dry_run)
+      || ${moment === 'ended' ? sql.fragment`jsonb_build_object('stop', h.stop, 'rows', h.counted)` : sql.fragment`'{}'::jsonb`} as detail
+  from runs r join run_heads h using (run_no) left join imports i using (import_no)
+  where r.org_id = ${org} and ${sql.identifier(['r', `${moment}_at`])} is not null`

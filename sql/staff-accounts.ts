@@ -1,0 +1,43 @@
+import {z} from 'zod'
+import {type Db, sql, type Tx} from './database.ts'
+
+const Awaited = z.object({
+  id: z.string(),
+  email: z.string().nullable(),
+  account: z.object({dc: z.string(), id: z.string()}).nullable(),
+})
+export type AwaitedRow = z.output<typeof Awaited>
+
+const ofAccount = sql.fragment`id, null::text as email,
+  jsonb_build_object('dc', split_part(subject, ':', 1), 'id', split_part(subject, ':', 2)) as account`
+const ofAddress = sql.fragment`id, email, null::jsonb as account`
+
+/** An account whose person becomes staff at their next sign-in. Kept once, however often it is given. */
+export const keepStaffAccount = (db: Db, {id, subject}: {id: string; subject: string}) =>
+  db.one(sql.type(Awaited)`
+    insert into staff_accounts (id, subject) values (${id}, ${subject})
+    on conflict (subject) do update set subject = excluded.subject
+    returning ${ofAccount}`)
+
+/** Accounts that wait for their first sign-in, and addresses of older versions, which have no effect. */
+export const listAwaitedStaff = (db: Db) =>
+  db.any(sql.type(Awaited)`
+    select ${ofAccount} from staff_accounts union all select ${ofAddress} from staff_addresses order by id`)
+
+export const countStaffAddresses = (db: Db) =>
+  db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*)::int as count from staff_addresses`)
+
+/** Null when there is no such entry. */
+export const deleteAwaitedStaff = async (tx: Tx, id: string): Promise<AwaitedRow | null> =>
+  (await tx.maybeOne(sql.type(Awaited)`delete from staff_accounts where id = ${id} returning ${ofAccount}`)) ??
+  (await tx.maybeOne(sql.type(Awaited)`delete from staff_addresses where id = ${id} returning ${ofAddress}`))
+
+/** Whether the account was awaited. It is no longer. */
+export const takeStaffAccount = async (tx: Tx, subject: string) => {
+  const {rowCount} = await tx.query(sql.type(z.object({}))`delete from staff_accounts where subject = ${subject}`)
+  return rowCount === 1
+}
+
+/** For a person who is erased: an entry of an older version may have their address. */
+export const forgetStaffAddress = (tx: Tx, email: string) =>
+  tx.query(sql.type(z.object({}))`delete from staff_addresses where email = ${email}`)

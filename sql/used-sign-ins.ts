@@ -1,0 +1,11 @@
+import {z} from 'zod'
+import {type Db, sql} from './database.ts'
+
+/** Once and in time: false for a sign-in that was used or is late. Rows of an hour ago are deleted: those sign-ins are late by themselves. */
+export const spendSignIn = async (db: Db, {id, expiresAt}: {id: string; expiresAt: string}): Promise<boolean> => {
+  const {rowCount} = await db.query(sql.type(z.object({}))`
+    with ended as (delete from used_sign_ins where expires_at < lading_now() - interval '1 hour')
+    insert into used_sign_ins (id, expires_at) select ${id}, ${expiresAt}::timestamptz where ${expiresAt}::timestamptz > lading_now()
+    on conflict (id) do nothing`)
+  return rowCount === 1
+}
