@@ -43,14 +43,18 @@ export const assertFormat = (stated: ReaderOptions | undefined, format: FileForm
 const csvOnly = ['encoding', 'badBytes', 'delimiter', 'quote', 'strictQuotes', 'skipRows', 'comment', 'shortRows']
 const xlsxOnly = ['sheet', 'range']
 
+/** Where cells have the apostrophes of failed.csv, and nobody said what becomes of them, the sheet is read once more without them. */
 const readWorkbook = async ({storage, limits}: Place, {key, reader: options}: NewFile): Promise<Findings> => {
   const stated = (options ?? {}) as XlsxOptions
   const {sheet: name, headerRow = true, range = null} = stated
-  const file = await openXlsx({storage, key}, {sheet: name, headerRow, range}, limits)
-  const {sheet, sheets, passed} = file
+  const file = await openXlsx({storage, key}, {...stated, sheet: name, headerRow, range}, limits)
+  const examined = await examine(file, file)
+  const {sheet, sheets, passed, guards} = file
+  if (guards.found && stated.apostrophes === undefined)
+    return readWorkbook({storage, limits}, {key, format: 'xlsx', reader: {...stated, apostrophes: 'remove'}})
   const how = stated.sheet !== undefined ? 'stated' : sheets.length === 1 ? 'only' : passed === null ? 'first visible' : 'first with rows'
   const reader = checked({...stated, format: 'xlsx', sheet: sheet.name})
-  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets}, ...(await examine(file, file))}
+  return {reader, sniffed: {sheet: sheet.name, how, ...(passed !== null && {passed}), sheets}, ...examined}
 }
 
 type CsvFindings = Examined & {reader: CsvReader; sniffed: CsvSniffed}

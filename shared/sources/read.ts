@@ -12,7 +12,8 @@ import {describeFindings} from './describe.ts'
 import type {SourceEvidence} from './evidence.ts'
 
 type Reading = Pick<Source, 'fileKey' | 'cleaning'> & {reader: object; choices: Choices; evidence: SourceEvidence}
-type Found = {reader: Reader; rows: number; evidence: SourceEvidence}
+/** `isGuarded`: cells of the workbook have the apostrophes of failed.csv. */
+type Found = {reader: Reader; rows: number; evidence: SourceEvidence; isGuarded?: boolean | undefined}
 
 /** A file that was read, as its row keeps it. `findings`: see `describeFindings`. Both are JSON. */
 export type FileRead = {reader: Reader; rows: number; evidence: string; findings: string}
@@ -28,7 +29,10 @@ export const readSheet = async (
   {fileKey, sheet, evidence: known}: {fileKey: string; sheet: string; evidence: string},
 ): Promise<FileRead> => {
   const asked = {fileKey, cleaning: [], choices: {}, reader: {format: 'xlsx', sheet}, evidence: JSON.parse(known)}
-  const {reader, rows, evidence} = await readSource(place, asked)
+  const found = await readSource(place, asked)
+  const {reader, rows, evidence} = found.isGuarded
+    ? await readSource(place, {...asked, reader: {...asked.reader, apostrophes: 'remove'}})
+    : found
   return {reader, rows, evidence: JSON.stringify(evidence), findings: describeFindings({reader, choices: {}}, evidence)}
 }
 
@@ -45,6 +49,7 @@ export const readSource = async (
     return {
       reader: file.workbook && reader.format === 'xlsx' ? {...reader, sheet: file.workbook.sheet.name} : reader,
       rows,
+      isGuarded: file.workbook?.guards.found,
       evidence: {
         ...(sniffed && {sniffed: sniffedFor(sniffed, file.workbook?.sheet.name)}),
         ...evidence,
