@@ -162,6 +162,17 @@ test('a pause and a stop say what to do, and what the server has said of it is n
   t.regex(whyOf(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: 'x'}}))!.title, /would stop/)
   t.is(whyOf(run()), null)
   t.regex(adviceOf({code: null, outcome: 'unanswered'})!, /looked for first/)
+  t.regex(adviceOf({code: 'HTTP_504', outcome: 'unanswered'})!, /looked for first/)
+  const unanswered: Record<string, RegExp> = {
+    ...{
+      RESEND_SAFE: /^Retry: a unique field/,
+      KEY_UNANSWERED: /Another row with the same match value/,
+      RECORD_HELD: /another row's record/,
+    },
+    ...{MAYBE_MADE: /Choose in the CRM/, SENT_BEFORE: /only if it is not there/, PAYLOAD_CHANGED: /Set the mapping back/},
+  }
+  for (const [code, says] of Object.entries(unanswered)) t.regex(adviceOf({code, outcome: 'unanswered'})!, says, code)
+  t.is(new Set(Object.keys(unanswered).map(code => adviceOf({code, outcome: 'unanswered'}))).size, 6, 'each has its own')
   t.is(adviceOf({code: null, outcome: 'created'}), null)
   t.truthy(adviceOf({code: 'SOMETHING_OF_THE_CRM', outcome: 'refused'}))
 })
