@@ -7,6 +7,7 @@ import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../a
 import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
 import {accountOf, type Group, leftOf, mergeGroups, planOf, reasonsOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
 import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
+import {adviceFor} from '../../api/clients/widget/templates/frequency.ts'
 
 const run = (more: Partial<Run> = {}): Run => ({
   ...{id: 'run_1', importId: 'imp_1', connectorId: 'con_1', state: 'ended', engine: 'worker', dryRun: false, retryOf: null, rows: null},
@@ -273,4 +274,10 @@ test('a question shows by what its candidates differ, and keeps a draft before w
   t.is(sayValue({id: '7', name: 'Ana'}), 'Ana')
   t.is(sayValue(['a', null]), 'a; ')
   t.like(askersOf([question(), question({key: 'm', rows: 2}), question({kind: 'lookup'})])[0], {questions: 2, rows: 10})
+})
+
+test('a schedule that is too frequent for the plan says what the plan allows', t => {
+  t.regex(adviceFor('FEATURE_FREQUENT_SCHEDULES')!, /every five minutes at most/)
+  t.is(adviceFor('LIMIT_SCHEDULES'), null)
+  t.is(adviceFor(null), null)
 })
