@@ -1,7 +1,12 @@
 import type {Code} from '../shared/errors.ts'
 
 /** A file that was read before is read once more, as it was. */
-export const ofReadingAgain = ['UNREADABLE', 'WORKBOOK_TOO_LARGE', 'SANDBOX_UNAVAILABLE'] as const satisfies readonly Code[]
+export const ofReadingAgain = [
+  'UNREADABLE',
+  'FILE_TOO_SLOW',
+  'WORKBOOK_TOO_LARGE',
+  'SANDBOX_UNAVAILABLE',
+] as const satisfies readonly Code[]
 
 /** A file is read, or read otherwise than before. */
 export const ofReading = [

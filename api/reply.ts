@@ -15,6 +15,10 @@ export class Reply {
   }
 }
 
+/** JSON that was written elsewhere. */
+export const replyJson = (body: string | Uint8Array<ArrayBuffer>): Reply =>
+  reply({headers: JSON_HEADERS, body: typeof body === 'string' ? body : Buffer.from(body.buffer)})
+
 type ReplyParts = {status?: number; headers?: Record<string, string>; body?: Readable | Buffer | string | null; json?: unknown}
 
 const JSON_HEADERS = {'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store'}

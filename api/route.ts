@@ -8,6 +8,7 @@ import type {Code} from '../shared/errors.ts'
 import type {Log} from '../shared/log.ts'
 import type {Metrics} from '../shared/metrics/scrape.ts'
 import type {Outbound} from '../shared/outbound/outbound.ts'
+import type {Parsing} from '../shared/parsing/pool.ts'
 import type {Staff} from '../shared/people/staff-action.ts'
 import type {Queue} from '../shared/queue.ts'
 import type {Storage} from '../shared/storage.ts'
@@ -22,6 +23,8 @@ export type Tools = {
   hot: Hot
   queue: Queue
   storage: Storage
+  /** Reads tenants' files outside of the main thread. */
+  parsing: Parsing
   crm: Crm
   payment: PaymentProvider
   outbound: Outbound

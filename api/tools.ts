@@ -7,6 +7,7 @@ import {jobs} from '../shared/jobs.ts'
 import type {Log} from '../shared/log.ts'
 import {openMetrics} from '../shared/metrics/scrape.ts'
 import {openOutbound} from '../shared/outbound/outbound.ts'
+import {openParsing} from '../shared/parsing/pool.ts'
 import {openQueue} from '../shared/queue.ts'
 import {openStorage} from '../shared/storage.ts'
 import {openDatabase, openHot} from '../sql/database.ts'
@@ -24,9 +25,11 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
   const outbound = openOutbound(config)
   const model = openModel(config)
   const storage = openStorage(storageOf(config))
+  const parsing = openParsing(config)
   const metrics = openMetrics({db, hot, config, log})
   const close = async () => {
     metrics.close()
+    await parsing.close()
     await queue.stop({graceful: false})
     await outbound.close()
     await crm.close()
@@ -34,5 +37,5 @@ export const openTools = async (config: Config, log: Log): Promise<Tools & {clos
     await hot.end()
     await db.end()
   }
-  return {config, db, hot, queue, storage, crm, payment, outbound, model, metrics, log, close}
+  return {config, db, hot, queue, storage, parsing, crm, payment, outbound, model, metrics, log, close}
 }

@@ -98,6 +98,9 @@ const Environment = z.object({
     .int()
     .min(0)
     .default(64 * 1024 ** 2),
+  PARSER_THREADS: z.coerce.number().int().min(1).max(64).default(2),
+  PARSER_MEMORY_MB: z.coerce.number().int().min(16).max(65_536).default(512),
+  PARSER_SECONDS: z.coerce.number().min(1).max(3_600).default(300),
   DISCOVERY_REFRESH_HOURS: z.coerce.number().min(0).max(8_784).default(24),
   RETENTION_HOUR_UTC: z.coerce.number().int().min(0).max(23).default(3),
   AUDIT_DAYS: z.coerce.number().int().min(1).max(36_500).default(730),

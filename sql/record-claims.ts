@@ -40,12 +40,21 @@ export const listClaimedElsewhere = (db: Db, {chain, connector, records}: {chain
 
 type OpenCreate = {run: number; batch: number}
 
-/** Batches of creates that other runs have in flight at the same CRM org and that may still be answered. */
-export const listOpenCreates = (db: Db, {run, ...crmOrg}: CrmOrg & {run: number}): Promise<readonly OpenCreate[]> =>
+/**
+ * Batches of creates that other runs have in flight in the module at the same CRM org and that may still be answered. `module`: its API name. A
+ * batch whose module is not known by name counts too.
+ */
+export const listOpenCreates = (db: Db, {run, module, ...crmOrg}: CrmOrg & {run: number; module: string}): Promise<readonly OpenCreate[]> =>
   db.any(sql.type(z.object({run: z.number(), batch: z.number()}))`
     select s.run_no as run, s.batch_no as batch
     from sends s join runs r using (run_no) join connectors c on c.id = r.connector_id
-    where ${inCrmOrg(crmOrg)} and s.run_no <> ${run} and s.kind = 0 and s.deadline_at > lading_now()`)
+    where ${inCrmOrg(crmOrg)} and s.run_no <> ${run} and s.kind = 0 and s.deadline_at > lading_now()
+      and not exists (
+        select from run_snapshots x, jsonb_path_query(x.document, '$.modules[*]') m
+        where x.snapshot_no = r.snapshot_no and (m ->> 'no')::smallint = s.module_no and m ->> 'apiName' <> ${module})
+      and not exists (
+        select from run_names n
+        where n.run_no = s.run_no and n.kind = 'module' and n.no = s.module_no and n.name <> ${module})`)
 
 type Claim = {key: string; recordId: string}
 type ClaimInput = CrmOrg & {run: number; chain: number; module: number; claims: Claim[]}

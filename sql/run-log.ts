@@ -19,10 +19,15 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number]
 export const outcomeNo = (outcome: Outcome) => OUTCOMES.indexOf(outcome)
 
+/** The head's counts have so many places for each module: one for each outcome, and the last for rows that a filter kept back. */
+const countsPerModule = 16
+
 /** Where a module's count of an outcome stands among the head's counts. */
-export const countAt = (module: number, outcome: Outcome) => (module - 1) * 16 + outcomeNo(outcome)
+export const countAt = (module: number, outcome: Outcome) => (module - 1) * countsPerModule + outcomeNo(outcome)
+/** The number of the outcome that is counted at a place. */
+export const outcomeNoAt = (place: number) => place % countsPerModule
 /** And that of the rows a filter kept back, of which the log says nothing. */
-export const filteredAt = (module: number) => (module - 1) * 16 + 15
+export const filteredAt = (module: number) => module * countsPerModule - 1
 
 const LogEntry = z.object({
   seq: z.number(),

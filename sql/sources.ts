@@ -14,13 +14,18 @@ const Source = z.object({
   choices: z.unknown(),
   version: z.number(),
   rows: z.number(),
-  evidence: z.unknown(),
+  /** JSON: parsed by `evidenceOf`, as that of a wide file takes long. */
+  evidence: z.string(),
   createdAt: z.string(),
 })
 export type Source = z.infer<typeof Source>
 
-const columns = sql.fragment`source_no as no, id, name, label, file_key as "fileKey", encode(sha256, 'hex') as sha256, bytes, reader, cleaning, choices, version, rows,
-  evidence, created_at as "createdAt"`
+/** As written, where the caller knows the evidence. */
+const Written = Source.omit({evidence: true})
+
+const written = sql.fragment`source_no as no, id, name, label, file_key as "fileKey", encode(sha256, 'hex') as sha256, bytes, reader, cleaning, choices, version, rows,
+  created_at as "createdAt"`
+const columns = sql.fragment`${written}, evidence::text as evidence`
 
 type NewSource = {
   importNo: number
@@ -32,17 +37,19 @@ type NewSource = {
   bytes: number
   reader: unknown
   rows: number
-  evidence: unknown
+  evidence: string
 }
 
 /** The caller holds the import, so the next number is free. */
-export const insertSource = (tx: Tx, s: NewSource) =>
-  tx.one(sql.type(Source)`
+export const insertSource = async (tx: Tx, s: NewSource): Promise<Source> => ({
+  ...(await tx.one(sql.type(Written)`
     insert into sources (import_no, source_no, id, name, label, file_key, sha256, bytes, reader, rows, evidence)
     select ${s.importNo}, coalesce(max(source_no), 0) + 1, ${s.id}, ${s.name}, ${s.label}, ${s.fileKey}, decode(${s.sha256}, 'hex'), ${s.bytes},
-      ${sql.jsonb(s.reader as never)}, ${s.rows}, ${sql.jsonb(s.evidence as never)}
+      ${sql.jsonb(s.reader as never)}, ${s.rows}, ${s.evidence}::text::jsonb
     from sources where import_no = ${s.importNo}
-    returning ${columns}`)
+    returning ${written}`)),
+  evidence: s.evidence,
+})
 
 export const listSources = (db: Db, importNo: number) =>
   db.any(sql.type(Source)`select ${columns} from sources where import_no = ${importNo} order by source_no`)
@@ -58,16 +65,18 @@ type Edited = {
   cleaning: unknown
   choices: unknown
   rows: number
-  evidence: unknown
+  evidence: string
 }
 
 /** The caller holds the import. */
-export const updateSource = (tx: Tx, s: Edited) =>
-  tx.one(sql.type(Source)`
+export const updateSource = async (tx: Tx, s: Edited): Promise<Source> => ({
+  ...(await tx.one(sql.type(Written)`
     update sources set label = ${s.label}, reader = ${sql.jsonb(s.reader as never)}, cleaning = ${sql.jsonb(s.cleaning as never)},
-      choices = ${sql.jsonb(s.choices as never)}, rows = ${s.rows}, evidence = ${sql.jsonb(s.evidence as never)}, version = version + 1
+      choices = ${sql.jsonb(s.choices as never)}, rows = ${s.rows}, evidence = ${s.evidence}::text::jsonb, version = version + 1
     where import_no = ${s.importNo} and id = ${s.id}
-    returning ${columns}`)
+    returning ${written}`)),
+  evidence: s.evidence,
+})
 
 /** Answers whether its file is needed no more: by another source, or by a run whose results are made from it. */
 export const deleteSource = async (tx: Tx, {importNo, id}: {importNo: number; id: string}): Promise<boolean> => {

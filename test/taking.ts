@@ -63,17 +63,21 @@ export const taken = async (here: Here, asked: Asked): Promise<true | string> =>
   return taken || why
 }
 
-type Sent = {row?: string; number?: number; flowId?: string; target?: string}
+type Sent = {row?: string; number?: number; flowId?: string; target?: string; module?: string}
 
 /** Sends a row as a record route's worker does, without the CRM; what it answers settles the send. */
-export const send = async ({world: {db}, org}: Here, run: string, {row = 'r1', number, flowId, target}: Sent = {}) => {
+export const send = async (
+  {world: {db}, org}: Here,
+  run: string,
+  {row = 'r1', number, flowId, target, module: moduleName = 'Accounts'}: Sent = {},
+) => {
   const kind = target === undefined ? 'create' : 'update'
   const write = newId('wrt')
   const units = [{at: 0, parent: null, rows: [{key: row, number: number ?? null, target: target ?? null, witness: true}]}]
   const sent = await db.transaction(async tx => {
     const {no} = await openOutside(tx, {org: org.org, person: '', admin: true}, {runId: run, connector: org.connector})
     await insertWrite(tx, {id: write, org: org.org, run: no, connector: org.connector, kind, request: null})
-    const module = await numberName(tx, {run: no, kind: 'module', name: 'Accounts'})
+    const module = await numberName(tx, {run: no, kind: 'module', name: moduleName})
     const flow = flowId === undefined ? null : await numberName(tx, {run: no, kind: 'flow', name: flowId})
     const standing = await lockStanding(tx, org.org, run)
     const {batch, admitted} = await admitUnits(tx, standing, {write, module, flow, kind, units, answerSeconds: 60})

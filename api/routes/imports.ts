@@ -6,12 +6,11 @@ import {oneLine} from '../../shared/name.ts'
 import {isAtLeast} from '../../shared/people/roles.ts'
 import {assertVersion, tagOf} from '../../shared/registry/version.ts'
 import {createImport} from '../../shared/runs/create-import.ts'
-import {describeImport} from '../../shared/runs/describe-import.ts'
+import {describeImport, describeWhole} from '../../shared/runs/describe-import.ts'
 import {deleteImport, renameImport} from '../../shared/runs/edit-import.ts'
 import {findKnown} from '../../shared/runs/start.ts'
 import {lockOpenImport} from '../../shared/sources/find.ts'
 import {fillSlots} from '../../shared/templates/fill.ts'
-import type {Db} from '../../sql/database.ts'
 import {findImport, type Import, listImports, setFlows} from '../../sql/imports.ts'
 import {listSources} from '../../sql/sources.ts'
 import {Answer, NextCursor} from '../answers/common.ts'
@@ -21,8 +20,8 @@ import {conditionOf} from '../if-match.ts'
 import {Cursor, limitOf} from '../paging.ts'
 import {OfImport, OfOrg} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
-import {reply} from '../reply.ts'
-import {route} from '../route.ts'
+import {reply, replyJson} from '../reply.ts'
+import {route, type Tools} from '../route.ts'
 
 const Name = oneLine(z.string().min(1).max(200)).describe('What people call it')
 
@@ -44,8 +43,15 @@ const Slots = z
   .describe('By slot, the id of the file that fills it: 1 to 20')
 
 /** With its version, which a change of its name is made against. */
-const answer = async (db: Db, found: Import) =>
-  reply({json: {import: describeImport(found, await listSources(db, found.no))}, headers: {etag: tagOf(found.version)}})
+const answer = async (asked: Answering, found: Import) => {
+  const {body, headers} = await replyWhole(asked, found)
+  return reply({body, headers: {...headers, etag: tagOf(found.version)}})
+}
+
+type Answering = Pick<Tools, 'db' | 'parsing'> & {caller: {org: string}}
+
+const replyWhole = async ({db, parsing, caller: {org}}: Answering, found: Import) =>
+  replyJson(`{"import":${await describeWhole(parsing, {org, found, sources: await listSources(db, found.no)})}}`)
 
 export default [
   route({
@@ -63,7 +69,7 @@ export default [
     params: OfOrg,
     body: NewImport,
     status: 201,
-    handle: async ({db, caller, body}) => ({import: describeImport(await createImport(db, caller, body), [])}),
+    handle: async input => replyWhole(input, await createImport(input.db, input.caller, input.body)),
   }),
   route({
     method: 'get',
@@ -94,10 +100,10 @@ export default [
     refusals: ['IMPORT_NOT_FOUND'],
     example: {answer: {import: wholeImport}},
     params: OfImport,
-    async handle({db, caller: {org}, params: {id}}) {
-      const found = await findImport(db, {org, id})
+    async handle(input) {
+      const found = await findImport(input.db, {org: input.caller.org, id: input.params.id})
       if (!found) throw new Refusal('IMPORT_NOT_FOUND', 'No such import')
-      return answer(db, found)
+      return answer(input, found)
     },
   }),
   route({
@@ -111,8 +117,11 @@ export default [
     example: {body: {name: 'Accounts of March'}, answer: {import: wholeImport}},
     params: OfImport,
     body: z.strictObject({name: Name}),
-    handle: async ({db, caller, params: {id}, body: {name}, request}) =>
-      answer(db, await renameImport(db, caller, {id, name, condition: conditionOf(request)})),
+    handle: async input =>
+      answer(
+        input,
+        await renameImport(input.db, input.caller, {id: input.params.id, name: input.body.name, condition: conditionOf(input.request)}),
+      ),
   }),
   route({
     method: 'delete',
@@ -140,10 +149,9 @@ export default [
     example: {body: {accounts: sourceId}, answer: {import: wholeImport}},
     params: OfImport,
     body: Slots,
-    async handle({db, storage, config, caller: {org}, params: {id: importId}, body}) {
-      const sources = Object.entries(body).map(([slot, sourceId]) => ({slot, sourceId}))
-      const bound = await fillSlots({db, storage, config}, {org, importId}, sources)
-      return {import: describeImport(bound, await listSources(db, bound.no))}
+    async handle(input) {
+      const sources = Object.entries(input.body).map(([slot, sourceId]) => ({slot, sourceId}))
+      return replyWhole(input, await fillSlots(input, {org: input.caller.org, importId: input.params.id}, sources))
     },
   }),
   route({

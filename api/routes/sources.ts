@@ -4,12 +4,10 @@ import {Refusal} from '../../shared/errors.ts'
 import {ChoiceChanges} from '../../shared/imports/choices.ts'
 import {Cleaning} from '../../shared/imports/cleaning.ts'
 import {ReaderOptions} from '../../shared/imports/reader.ts'
-import {describeSource} from '../../shared/sources/describe.ts'
 import {editSource} from '../../shared/sources/edit.ts'
 import {findImportSource} from '../../shared/sources/find.ts'
 import {Name} from '../../shared/sources/name.ts'
 import {removeSource} from '../../shared/sources/remove.ts'
-import {previewRows} from '../../shared/sources/rows.ts'
 import {takeFile} from '../../shared/templates/fill.ts'
 import {source, sourceId} from '../answers/examples.ts'
 import {Removed} from '../answers/imports.ts'
@@ -19,8 +17,10 @@ import {charsetOf} from '../charset.ts'
 import {limitOf} from '../paging.ts'
 import {OfImport, OfSource} from '../params.ts'
 import {ofReading, ofReadingAgain} from '../refusal-lists.ts'
+import {replyJson} from '../reply.ts'
 import {route} from '../route.ts'
 import {openSentFile} from '../sent-file.ts'
+import {replySource, replyTaken} from '../source-reply.ts'
 
 /** Options of a reader as JSON in a query: what would otherwise be sniffed. */
 const Reading = z
@@ -107,7 +107,8 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     }),
     body: 'stream',
     status: 201,
-    async handle({db, storage, config, caller: {org}, params: {id: importId}, query, body}) {
+    async handle(input) {
+      const {query, body} = input
       const {label, sheet, slot, reader} = query
       const again = await readAgain(body)
       const sent = await openSentFile(body)
@@ -115,8 +116,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
       const stated = (sheet === undefined ? reader : {...reader, sheet}) as ReaderOptions | undefined
       try {
         const file = again ?? {name, label, reader: stated, charset: charsetOf(sent.contentType), body: sent.body}
-        const {source, filled} = await takeFile({db, storage, config}, {org, importId}, slot, file)
-        return {source: describeSource(source), ...(filled && {filled})}
+        return await replyTaken(input, await takeFile(input, {org: input.caller.org, importId: input.params.id}, slot, file))
       } catch (error) {
         // The sender of a form hears a refusal only if the rest of the form is read.
         sent.body.resume()
@@ -133,7 +133,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     refusals: ['IMPORT_NOT_FOUND', 'FILE_GONE', 'SOURCE_NOT_FOUND'],
     example: {answer: {source}},
     params: OfSource,
-    handle: async input => ({source: describeSource((await findImportSource(input.db, placeOf(input))).source)}),
+    handle: async input => replySource(input, (await findImportSource(input.db, placeOf(input))).source),
   }),
   route({
     method: 'patch',
@@ -147,7 +147,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     example: {body: {cleaning: [{step: 'trim'}]}, answer: {source}},
     params: OfSource,
     body: Changes,
-    handle: async input => ({source: describeSource(await editSource(input, placeOf(input), input.body))}),
+    handle: async input => replySource(input, await editSource(input, placeOf(input), input.body)),
   }),
   route({
     method: 'delete',
@@ -193,7 +193,7 @@ Large files can be sent in parts: \`POST …/uploads\`.`,
     }),
     async handle(input) {
       const {source} = await findImportSource(input.db, placeOf(input))
-      return previewRows(input, source, input.query)
+      return replyJson(await input.parsing.run(input.caller.org, 'preview', {source, page: input.query}))
     },
   }),
 ]

@@ -1,6 +1,5 @@
 import {z} from 'zod'
 import {ReaderOptions} from '../../shared/imports/reader.ts'
-import {describeSource} from '../../shared/sources/describe.ts'
 import {Name} from '../../shared/sources/name.ts'
 import {beginUpload} from '../../shared/uploads/begin.ts'
 import {describeUpload} from '../../shared/uploads/describe.ts'
@@ -18,6 +17,7 @@ import {OfImport} from '../params.ts'
 import {ofReading} from '../refusal-lists.ts'
 import {route} from '../route.ts'
 import {assertNoForm} from '../sent-file.ts'
+import {replyTaken} from '../source-reply.ts'
 
 const NewUpload = z.strictObject({
   name: Name.describe('What the file is called'),
@@ -144,7 +144,7 @@ sent: where it has to be read otherwise, or is for another slot, say so here ins
     status: 201,
     async handle(input) {
       const {source, filled} = await finishUpload(input, placeOf(input), {slot: input.body.slot, reader: readerOf(input.body)})
-      return {source: describeSource(source), ...(filled && {filled})}
+      return replyTaken(input, {source, filled})
     },
   }),
   route({

@@ -1,4 +1,5 @@
 import {type Parser, parse} from 'csv-parse'
+import {parserOptionsOf} from './csv-options.ts'
 import {type Place, refusalFor, unreadable} from './csv-refusal.ts'
 import type {CsvReader} from './reader.ts'
 import {charactersIn, maxRowCells, maxRowCharacters} from './row.ts'
@@ -42,20 +43,8 @@ export async function* recordsOf(
   }
 }
 
-const parserOf = ({delimiter, quote, strictQuotes, comment}: CsvReader) => {
-  const parser = parse({
-    bom: true,
-    delimiter,
-    quote,
-    escape: quote,
-    comment,
-    comment_no_infix: true,
-    relax_column_count: true,
-    relax_quotes: !strictQuotes,
-    skip_empty_lines: true,
-    record_delimiter: ['\r\n', '\n', '\r'],
-    max_record_size: maxRecordBytes,
-  })
+const parserOf = (reader: CsvReader) => {
+  const parser = parse({...parserOptionsOf(reader), relax_quotes: !reader.strictQuotes, max_record_size: maxRecordBytes})
   // What `feed` answers says it all; without a listener the process would end.
   parser.on('error', () => {})
   return parser

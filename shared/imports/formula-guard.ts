@@ -8,6 +8,9 @@ const guarded = new RegExp(`^'+[${signs}]`)
 /** Puts an apostrophe in front of a cell that a spreadsheet would run, and of one that `unguardCell` would take for such a cell. */
 export const guardCell = (cell: string) => (guarded.test(cell) || (runs.test(cell) && !plainNumber.test(cell)) ? `'${cell}` : cell)
 
+/** Whether the cell is as `guardCell` writes it. */
+export const isGuarded = (cell: string) => guarded.test(cell)
+
 /** The cell before `guardCell`. */
 export const unguardCell = (cell: string) => (guarded.test(cell) ? cell.slice(1) : cell)
 

@@ -1,5 +1,6 @@
 import {parse} from 'csv-parse/sync'
 import {lookOf, looks} from './cell-kind.ts'
+import {parserOptionsOf} from './csv-options.ts'
 import type {CsvReader, ReaderOptions} from './reader.ts'
 
 /** A row further down that looks like the header. `title`: the first cell above it. `reader`: the options that make it the header. */
@@ -58,21 +59,11 @@ export const proposeCsvHeader = (text: string, reader: CsvReader): HeaderProposa
 
 type InfoRecord = {record: string[]; info: {lines: number}}
 
-const readRecords = (text: string, {delimiter, quote, comment}: CsvReader): InfoRecord[] => {
+const readRecords = (text: string, reader: CsvReader): InfoRecord[] => {
   const records: InfoRecord[] = []
-  const options = {
-    bom: true,
-    delimiter,
-    quote,
-    escape: quote,
-    comment,
-    comment_no_infix: true,
-    relax_column_count: true,
-    relax_quotes: true,
-  }
   parse(text, {
-    ...options,
-    ...{skip_empty_lines: true, record_delimiter: ['\r\n', '\n', '\r'], info: true, to: mostHeaderRows},
+    ...parserOptionsOf(reader),
+    ...{relax_quotes: true, info: true, to: mostHeaderRows},
     // The last record of a piece may be cut: it proves nothing, and a fault in it is told when the file is read.
     skip_records_with_error: true,
     on_record: (record: unknown) => {

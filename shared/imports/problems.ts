@@ -1,7 +1,7 @@
 import {type Choice, type Choices, dateOrderOf, decimalMarkOf} from './choices.ts'
 import type {Examined} from './examine.ts'
 import type {HeaderProposal} from './header-row.ts'
-import type {Sniffed, XlsxSniffed} from './intake.ts'
+import type {Sniffed, XlsxSniffed} from './new-file.ts'
 import type {ReaderOptions} from './reader.ts'
 import {type TextFacts, type TextProblem, textProblems} from './text-problems.ts'
 

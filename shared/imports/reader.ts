@@ -5,6 +5,12 @@ const isEncoding = (label: string) => findEncoding(label) !== null
 
 const Character = z.string().refine(text => [...text].length === 1 && !/[\r\n\0]/.test(text), 'One character, not a line end')
 
+const apostrophes = z
+  .enum(['remove', 'keep'])
+  .describe(
+    '`remove` takes off the apostrophe before `=`, `+`, `-`, `@` and their like, which failed.csv puts there. Sniffed: removed where the file has such cells',
+  )
+
 const csv = {
   format: z.literal('csv').describe('Text with a delimiter'),
   encoding: z
@@ -23,11 +29,7 @@ const csv = {
   strictQuotes: z
     .boolean()
     .describe('True refuses text after a closing quote and quotes inside an unquoted cell; false reads them as they stand (`5" pipe`)'),
-  apostrophes: z
-    .enum(['remove', 'keep'])
-    .describe(
-      '`remove` takes off the apostrophe before `=`, `+`, `-`, `@` and their like, which failed.csv puts there. Sniffed: removed where the file has such cells',
-    ),
+  apostrophes,
   headerRow: z.boolean().describe('The first row names the columns; false names them by number'),
   skipRows: z
     .int()
@@ -42,6 +44,7 @@ const rangeShape = /^\$?[A-Z]{1,3}\$?\d{0,7}(:\$?[A-Z]{1,3}\$?\d{0,7})?$/i
 
 const xlsx = {
   format: z.literal('xlsx').describe('A workbook'),
+  apostrophes,
   sheet: z.string().min(1).max(255).describe('The sheet by its name'),
   headerRow: z.boolean().describe('The first row of the range with anything in it names the columns; false names them by number'),
   range: z
@@ -76,6 +79,8 @@ export type CsvReader = z.infer<typeof CsvReader>
 
 const XlsxReader = z.strictObject({
   format: xlsx.format,
+  // As of CSV.
+  apostrophes: xlsx.apostrophes.optional(),
   sheet: xlsx.sheet,
   headerRow: xlsx.headerRow.default(true),
   range: xlsx.range.default(null),

@@ -1,5 +1,5 @@
 import type {TextEvidence} from './examine.ts'
-import type {Sniffed} from './intake.ts'
+import type {Sniffed} from './new-file.ts'
 import {Reader} from './reader.ts'
 import type {CsvSniffed} from './sniff.ts'
 

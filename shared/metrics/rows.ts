@@ -1,4 +1,4 @@
-import {OUTCOMES} from '../../sql/run-log.ts'
+import {OUTCOMES, outcomeNoAt} from '../../sql/run-log.ts'
 import {counter} from './registry.ts'
 
 const settled = counter({
@@ -13,10 +13,10 @@ const ended = counter({
   labels: ['reason'],
 })
 
-/** Once a statement that settled rows, which may be a thousand of them. `counts`: as its head keeps them, sixteen a module. */
+/** Once a statement that settled rows, which may be a thousand of them. `counts`: as its head keeps them. */
 export const rowsSettled = (counts: readonly number[]): void => {
   const sums = new Map<number, number>()
-  for (const [at, count] of counts.entries()) if (count > 0) sums.set(at % 16, (sums.get(at % 16) ?? 0) + count)
+  for (const [at, count] of counts.entries()) if (count > 0) sums.set(outcomeNoAt(at), (sums.get(outcomeNoAt(at)) ?? 0) + count)
   for (const [no, count] of sums) settled.inc({outcome: OUTCOMES[no] ?? 'filtered'}, count)
 }
 

@@ -1,4 +1,4 @@
-import {countAt, filteredAt, type Outcome, outcomeNo} from '../../sql/run-log.ts'
+import {countAt, filteredAt, type Outcome, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import type {Run} from '../../sql/runs.ts'
 import {rowsToRead, type Snapshot} from '../flows/snapshot.ts'
 import type {FoundRun} from './find.ts'
@@ -50,11 +50,11 @@ const countsOf = ({counts}: Run, module: number) => ({
 const TWICE = outcomeNo('made_after_no_answer')
 
 /** Rows whose record may exist twice: a create of theirs was never answered, and another one was. */
-const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (at % 16 === TWICE ? count : 0), 0)
+const mayExistTwiceOf = ({counts}: Run) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? count : 0), 0)
 
 /** Rows of all flows together. `etaSeconds` uses the average rate since the start; it is null unless the run is writing. */
 const progressOf = ({state, counts, startedAt, endedAt}: Run, {flows, sources, rows}: Pick<Snapshot, 'flows' | 'sources' | 'rows'>) => {
-  const done = counts.reduce((sum, count, at) => sum + (at % 16 === TWICE ? 0 : count), 0)
+  const done = counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === TWICE ? 0 : count), 0)
   const total = flows.reduce((sum, {sourceNo}) => sum + rowsToRead(sources.find(({no}) => no === sourceNo)!, rows), 0)
   const seconds = startedAt ? ((endedAt ? Date.parse(endedAt) : Date.now()) - Date.parse(startedAt)) / 1000 : 0
   const rowsPerSecond = seconds > 0 && done > 0 ? done / seconds : null

@@ -23,7 +23,7 @@ import {runImport} from '../jobs.ts'
 import {enqueue, type Queue} from '../queue.ts'
 import {usualSettings} from '../registry/settings.ts'
 import {assertTextDecided} from '../sources/assert-text.ts'
-import type {SourceEvidence} from '../sources/describe.ts'
+import {evidenceOf} from '../sources/evidence.ts'
 import {authorise} from './authorise.ts'
 import {freeImport} from './outside.ts'
 import {findRetried} from './retry.ts'
@@ -160,7 +160,7 @@ export const findKnown = async (tx: Tx, {org, importNo, connector}: Checked): Pr
 }
 
 const shapeSource = ({no, id, label, fileKey, sha256, reader, cleaning, choices, rows, evidence}: Source): SnapshotSource => {
-  const {columns, fileColumns, struck, text} = evidence as SourceEvidence
+  const {columns, fileColumns, struck, text} = evidenceOf({evidence})
   return {
     ...{no, id, label, fileKey, sha256, rows},
     // Dry runs and checks read on over bytes that nobody has accepted yet; no other run begins before.

@@ -10,12 +10,12 @@ import {newId} from '../ids.ts'
 import {takeIn} from '../imports/intake.ts'
 import {Reader, type ReaderOptions} from '../imports/reader.ts'
 import type {NamedEncodings} from '../imports/sniff.ts'
-import {limitsOf} from '../imports/stored-file.ts'
+import type {Parsing} from '../parsing/pool.ts'
 import type {Storage} from '../storage.ts'
+import type {ReadSource} from './describe.ts'
 import {assertOpen, findImportSource, lockOpenImport} from './find.ts'
-import {readSource} from './read.ts'
 
-export type SourceTools = {db: Pool; storage: Storage; config: Config}
+export type SourceTools = {db: Pool; storage: Storage; config: Config; parsing: Parsing}
 type Added = {
   org: string
   importId: string
@@ -29,29 +29,30 @@ type Added = {
 }
 
 /**
- * Streams a file into storage and reads it through on the way. The row is written last: a file that is refused, or an upload that
+ * Streams a file into storage and reads it there. The row is written last: a file that is refused, or an upload that
  * breaks off, leaves neither row nor object.
  */
 export const addSource = async (
-  {db, storage, config}: SourceTools,
+  {db, storage, config, parsing}: SourceTools,
   {org, importId, name, label, reader: stated, named, body, onSource}: Added,
-): Promise<Source> => {
+): Promise<ReadSource> => {
   await assertOpen(db, {org, importId})
+  parsing.assertRoom(org)
   const {limits} = await findPlan(db, org)
   const id = newId('src')
   const fileKey = `${org}/${importId}/${id}`
   const maxBytes = mostBytesOf(config, limits)
   const how = {...(stated && {reader: stated}), ...(named && {named})}
-  const taken = await takeIn({body, maxBytes, storage, key: fileKey, workbook: limitsOf(config), ...how}).catch(error =>
-    tellLift(db, org, error),
-  )
-  const {bytes, sha256, reader, rows, ...evidence} = taken
+  const upload = {body, maxBytes, storage, key: fileKey, ...how}
+  const taken = await takeIn(upload, file => parsing.run(org, 'readNew', file)).catch(error => tellLift(db, org, error))
+  const {bytes, sha256, found} = taken
+  const {findings, ...read} = found
   try {
     return await db.transaction(async tx => {
       const locked = await lockOpenImport(tx, {org, importId})
-      const source = await insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, reader, rows, evidence})
+      const source = await insertSource(tx, {importNo: locked.no, id, name, label, fileKey, sha256, bytes, ...read})
       await onSource?.(tx, source)
-      return source
+      return {...source, findings}
     })
   } catch (error) {
     // Where nobody knows whether it was committed, the file stays: one that no row names is found by the listing.
@@ -74,19 +75,19 @@ export const tellLift = async (db: Pool, org: string, error: unknown): Promise<n
 type Again = {org: string; importId: string; fromSource: string; sheet: string; label?: string | undefined}
 
 /** Another sheet of a workbook that is stored already. */
-export const addSheet = async (tools: SourceTools, {org, importId, fromSource, sheet, label}: Again): Promise<Source> => {
-  const {db} = tools
+export const addSheet = async ({db, parsing}: SourceTools, {org, importId, fromSource, sheet, label}: Again): Promise<ReadSource> => {
   const {source} = await findImportSource(db, {org, importId, sourceId: fromSource})
   await assertOpen(db, {org, importId})
   if (Reader.parse(source.reader).format !== 'xlsx')
     throw new Refusal('INVALID', 'Only a workbook has sheets: this file is CSV. Send the other file itself')
-  const read = await readSource(tools, {...source, reader: {format: 'xlsx', sheet}, cleaning: [], choices: {}})
-  const {name, fileKey, sha256, bytes} = source
+  const {name, fileKey, sha256, bytes, evidence} = source
+  const {findings, ...read} = await parsing.run(org, 'readSheet', {fileKey, sheet, evidence})
   return db.transaction(async tx => {
     const locked = await lockOpenImport(tx, {org, importId})
     // The file goes with its last source: there must still be one.
     await findImportSource(tx, {org, importId, sourceId: fromSource})
     const title = label ?? `${name}: ${sheet}`.slice(0, 255)
-    return insertSource(tx, {importNo: locked.no, id: newId('src'), name, label: title, fileKey, sha256, bytes, ...read})
+    const made = {importNo: locked.no, id: newId('src'), name, label: title, fileKey, sha256, bytes, ...read}
+    return {...(await insertSource(tx, made)), findings}
   })
 }

@@ -3,7 +3,7 @@ import type {Import} from '../../sql/imports.ts'
 import {listSources, type Source} from '../../sql/sources.ts'
 import {Refusal} from '../errors.ts'
 import {textProblems} from '../imports/text-problems.ts'
-import type {SourceEvidence} from './describe.ts'
+import {evidenceOf} from './evidence.ts'
 
 /** Refuses an import over a file whose encoding is a question, or whose bad bytes nobody has accepted. */
 export const assertTextDecided = async (db: Db, {no, flows}: Pick<Import, 'no' | 'flows'>): Promise<void> => {
@@ -16,7 +16,7 @@ export const assertTextDecided = async (db: Db, {no, flows}: Pick<Import, 'no' |
 
 /** What a run over this file is refused with; null where its text is certain, or was decided. */
 export const findUndecided = ({id, label, reader, evidence}: Pick<Source, 'id' | 'label' | 'reader' | 'evidence'>): Refusal | null => {
-  const {sniffed, text} = evidence as SourceEvidence
+  const {sniffed, text} = evidenceOf({evidence})
   const [problem] = textProblems({reader, sniffed, text})
   if (!problem) return null
   const message = `${label}: ${problem.message}. ${problem.fix}`

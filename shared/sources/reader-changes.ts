@@ -1,8 +1,9 @@
-import type {Source} from '../../sql/sources.ts'
 import {findEncoding} from '../imports/encoding.ts'
 import {Reader, type ReaderOptions} from '../imports/reader.ts'
 import {isEncodingOpen} from '../imports/text-problems.ts'
-import type {SourceEvidence} from './describe.ts'
+import type {SourceEvidence} from './evidence.ts'
+
+type Read = {reader: unknown; evidence: SourceEvidence}
 
 /** An encoding that was chosen for a source, and by what. */
 type ChosenEncoding = {encoding: string; how: 'stated' | 'template'}
@@ -12,7 +13,7 @@ type ChosenEncoding = {encoding: string; how: 'stated' | 'template'}
  * template keeps is taken only where it is still to be chosen.
  */
 export const changeReader = (
-  source: Pick<Source, 'reader' | 'evidence'>,
+  source: Read,
   options: ReaderOptions,
   keptEncoding: string | undefined,
 ): {reader: Reader | object; encoding: ChosenEncoding | null} => {
@@ -25,13 +26,9 @@ export const changeReader = (
   return {reader: {...rest, ...(keeps || badBytes ? {badBytes: 'replace'} : {})}, encoding}
 }
 
-const chosenEncoding = (
-  {reader, evidence}: Pick<Source, 'reader' | 'evidence'>,
-  label: string | undefined,
-  kept: string | undefined,
-): ChosenEncoding | null => {
+const chosenEncoding = ({reader, evidence}: Read, label: string | undefined, kept: string | undefined): ChosenEncoding | null => {
   if (label !== undefined) return {encoding: findEncoding(label) ?? label, how: 'stated'}
-  if (kept === undefined || !isEncodingOpen({reader, ...(evidence as SourceEvidence)})) return null
+  if (kept === undefined || !isEncodingOpen({reader, ...evidence})) return null
   return {encoding: findEncoding(kept) ?? kept, how: 'template'}
 }
 

@@ -4,36 +4,30 @@ import {openBadBytes} from '../imports/bad-bytes.ts'
 import {Choices, readingsOf} from '../imports/choices.ts'
 import type {Row} from '../imports/row.ts'
 import {type FilePlace, openFile} from '../imports/stored-file.ts'
-import {StorageMissing} from '../storage.ts'
-import type {SourceEvidence} from './describe.ts'
+import {StorageMissing} from '../storage-missing.ts'
+import {evidenceOf} from './evidence.ts'
 import {fileGone} from './read.ts'
 
 /** A file is read from its first row on: about 4 s to row 1,000,000 of a CSV file, 12 s of a workbook. */
 const longestMs = 30_000
-/** Each may take a core for as long. */
-const mostAtOnce = 2
 /** One answer's cells together; a row more than fits begins the next. */
 const mostCharacters = 4 * 1024 ** 2
-let underWay = 0
 
 type Page = {from: number; limit: number}
+type Previewed = Pick<Source, 'fileKey' | 'reader' | 'cleaning' | 'choices' | 'evidence'>
 
-/** Rows as they are read and cleaned, each with what the file holds beside it. */
-export const previewRows = async (place: FilePlace, source: Source, page: Page) => {
-  if (underWay >= mostAtOnce) throw new Refusal('BUSY', 'Other rows are being read: ask again in a few seconds', {retryAfterMs: 3_000})
-  underWay++
+/** Rows as they are read and cleaned, each with what the file holds beside it, as JSON in UTF-8. */
+export const previewRows = async (place: FilePlace, {source, page}: {source: Previewed; page: Page}): Promise<Uint8Array<ArrayBuffer>> => {
   try {
-    return await read(place, source, page)
+    return new TextEncoder().encode(JSON.stringify(await read(place, source, page)))
   } catch (error) {
     throw error instanceof StorageMissing ? fileGone() : error
-  } finally {
-    underWay--
   }
 }
 
-const read = async (place: FilePlace, source: Source, page: Page) => {
+const read = async (place: FilePlace, source: Previewed, page: Page) => {
   const until = Date.now() + longestMs
-  const readings = readingsOf((source.evidence as SourceEvidence).columns, Choices.parse(source.choices))
+  const readings = readingsOf(evidenceOf(source).columns, Choices.parse(source.choices))
   const {columns, fileColumns, rows} = await openFile(place, {...source, readings}, {bad: openBadBytes()})
   const taken: Row[] = []
   let [characters, next] = [0, null as number | null]

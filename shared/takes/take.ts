@@ -41,7 +41,8 @@ export const takeRecord = async ({db, crm}: {db: Pool; crm: Crm}, taking: Taking
   try {
     const verdict = await askCrm(crm, taking, {chainStartMs: admitted.chainStartMs}, options)
     if (!verdict.taken) return verdict
-    const isSettled = await waitForOpenCreates(db, {...admitted.crmOrg, run: admitted.reservation.run}, waitOptions(options))
+    const query = {...admitted.crmOrg, run: admitted.reservation.run, module: taking.module.apiName}
+    const isSettled = await waitForOpenCreates(db, query, waitOptions(options))
     return isSettled ? await db.transaction(tx => keepTake(tx, taking, admitted)) : {taken: false, why: 'held'}
   } finally {
     await deleteTake(db, admitted.reservation)

@@ -6,7 +6,7 @@ import {Refusal} from '../errors.ts'
 import type {Issue} from '../flows/flow.ts'
 import type {ReaderOptions} from '../imports/reader.ts'
 import {addSheet, addSource, type SourceTools} from '../sources/add.ts'
-import type {SourceEvidence} from '../sources/describe.ts'
+import type {ReadSource} from '../sources/describe.ts'
 import {editSource} from '../sources/edit.ts'
 import {findImportSource} from '../sources/find.ts'
 import {type Bound, bindWhatFits, refuseUnfit} from './apply.ts'
@@ -39,7 +39,7 @@ export const takeFile = async (
   place: OfImport,
   named: string | undefined,
   file: File | Sheet | Taken,
-): Promise<{source: Source; filled: Filled | null}> => {
+): Promise<{source: ReadSource; filled: Filled | null}> => {
   const slot = await findSlot(tools, place, named)
   const taken = await take(tools, place, file, slot)
   if (!slot) return {source: taken, filled: null}
@@ -87,7 +87,7 @@ const findSlot = async ({db}: SourceTools, {org, importId}: OfImport, named: str
   return chooseSlot(slotsOf(found), {named, sources: [...(await listSources(db, found.no))]})
 }
 
-const take = async (tools: SourceTools, place: OfImport, file: File | Sheet | Taken, slot: ImportSlot | null): Promise<Source> => {
+const take = async (tools: SourceTools, place: OfImport, file: File | Sheet | Taken, slot: ImportSlot | null): Promise<ReadSource> => {
   if ('sourceId' in file) return (await findImportSource(tools.db, {...place, ...file})).source
   if ('fromSource' in file) return addSheet(tools, {...place, ...file, label: file.label ?? slot?.label})
   const {name, label = slot?.label ?? name, reader, charset, body, onSource} = file
@@ -111,7 +111,7 @@ const asTaken = (slot: ImportSlot, file: File | Sheet | Taken): ImportSlot =>
 
 type OfSource = OfImport & {sourceId: string}
 
-const readIfItFits = async (tools: SourceTools, place: OfSource, slot: ImportSlot): Promise<{source: Source; issues: Issue[]}> => {
+const readIfItFits = async (tools: SourceTools, place: OfSource, slot: ImportSlot): Promise<{source: ReadSource; issues: Issue[]}> => {
   try {
     return {source: await readAsSlot(tools, place, slot), issues: []}
   } catch (error) {
@@ -122,11 +122,7 @@ const readIfItFits = async (tools: SourceTools, place: OfSource, slot: ImportSlo
 }
 
 /** Choices for columns that are not there are left out: they decide nothing. */
-const readAsSlot = async (tools: SourceTools, place: OfSource, {reader, cleaning, choices}: ImportSlot): Promise<Source> => {
-  const {source} = await findImportSource(tools.db, place)
-  const {columns, fileColumns = columns.map(({name}) => name)} = source.evidence as SourceEvidence
-  const names = new Set([...fileColumns, ...cleaning.flatMap(step => (step.step === 'split' ? step.into : []))])
-  const known = Object.fromEntries(Object.entries(choices).filter(([name]) => names.has(name)))
+const readAsSlot = async (tools: SourceTools, place: OfSource, {reader, cleaning, choices}: ImportSlot): Promise<ReadSource> => {
   const {kept, reader: others} = partEncoding(reader)
-  return editSource(tools, place, {reader: others, keptEncoding: kept, cleaning, choices: known})
+  return editSource(tools, place, {reader: others, keptEncoding: kept, cleaning, choices, fittingChoices: true})
 }

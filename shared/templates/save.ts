@@ -5,9 +5,9 @@ import {Refusal} from '../errors.ts'
 import {Flows} from '../flows/flow.ts'
 import {Choices} from '../imports/choices.ts'
 import {Cleaning} from '../imports/cleaning.ts'
-import type {Sniffed} from '../imports/intake.ts'
+import type {Sniffed} from '../imports/new-file.ts'
 import {Reader, type ReaderOptions} from '../imports/reader.ts'
-import type {SourceEvidence} from '../sources/describe.ts'
+import {evidenceOf} from '../sources/evidence.ts'
 import {type ImportSlot, slotsOf} from './slots.ts'
 import {type Slot, Template} from './template.ts'
 
@@ -53,7 +53,7 @@ const nameSlots = (sources: Source[], filled: ImportSlot[]): string[] => {
 }
 
 const shapeSource = (source: Source, slot: string, at: number): {slot: Slot; leftOut: string[]} => {
-  const {columns, fileColumns, sniffed} = source.evidence as SourceEvidence
+  const {columns, fileColumns, sniffed} = evidenceOf(source)
   const label = labelOf(source) ?? `File ${at + 1}`
   const [steps, reader] = [Cleaning.parse(source.cleaning), Reader.parse(source.reader)]
   const cleaning = steps.filter(({step}) => step !== 'strikeRows')

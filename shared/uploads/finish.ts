@@ -5,13 +5,14 @@ import {listParts, finishUpload as markFinished, prolongUpload, settleUpload, ty
 import {Refusal} from '../errors.ts'
 import type {ReaderOptions} from '../imports/reader.ts'
 import type {SourceTools} from '../sources/add.ts'
+import type {ReadSource} from '../sources/describe.ts'
 import {findImportSource} from '../sources/find.ts'
 import {type Filled, takeFile} from '../templates/fill.ts'
 import {findImportUpload, type OfUpload, refuseGone} from './find.ts'
 
 const partsPerLook = 100
 
-type Finished = {source: Source; filled: Filled | null}
+type Finished = {source: ReadSource; filled: Filled | null}
 /** Instead of what was said when it was begun: a file that could not be read so is not sent again for it. */
 type Otherwise = {slot?: string | undefined; reader?: ReaderOptions | undefined}
 

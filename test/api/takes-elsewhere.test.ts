@@ -3,6 +3,7 @@ import {lockStanding} from '../../shared/runs/outside.ts'
 import {settleDead} from '../../shared/writes/settle.ts'
 import {sql} from '../../sql/database.ts'
 import {listOutsideSends} from '../../sql/outside-ledger.ts'
+import {listOpenCreates} from '../../sql/record-claims.ts'
 import {countAt, outcomeNo} from '../../sql/run-log.ts'
 import {contactsPath, describeContacts, startContacts} from '../described.ts'
 import {ok} from '../importing.ts'
@@ -106,6 +107,21 @@ test('a take waits for the creates of other runs that were in flight as the reco
     await settle(end(record) as Parameters<typeof settle>[0])
     t.is(await asked, number === 'made' ? 'held' : true)
   }
+})
+
+test('a take does not wait for creates of other runs in another module', async t => {
+  const here = t.context
+  const [first, second] = [await authorise(here), await authorise(here)]
+  const settle = await send(here, first, {row: 'lead', module: 'Leads'})
+  const open = async (module: string) => {
+    const {crmOrgId, dc, run} = (await here.world.db.one(sql.unsafe`
+      select c.crm_org_id as "crmOrgId", c.dc, r.run_no as run from runs r join connectors c on c.id = r.connector_id where r.id = ${second}`)) as any
+    return (await listOpenCreates(here.world.db, {crmOrgId, dc, run, module})).length
+  }
+  t.deepEqual([await open('Leads'), await open('Accounts')], [1, 0])
+  t.true(await taken(here, {run: second, record: make(here), row: 'account'}))
+  t.is(await open('Leads'), 1, 'the take did not wait until it was over')
+  await settle({outcome: 'unanswered', message: 'The CRM did not answer'})
 })
 
 test('rows of two chains ask for one record at once: one gets it', async t => {

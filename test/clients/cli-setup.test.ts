@@ -106,7 +106,7 @@ test('what others changed is taken, what you changed is kept, and what you delet
   t.regex(elsewhere.err, /is the configuration of org_\w+ at /)
 })
 
-test('a push names the files of a library that people publish as skipped, and the names the CRM does not have', async t => {
+test('a push that skips a library that people publish names its files and ends with 8; names the CRM does not have are listed', async t => {
   const {run, edit, call, org} = await open()
   await ok(call('PUT', `/orgs/${org}/libraries/names`, {manifest, source: 'export const shout = text => text\n'}), 200)
   const repository = await ok(call('POST', `/orgs/${org}/tokens`, {name: 'repository'}), 201)
@@ -115,14 +115,16 @@ test('a push names the files of a library that people publish as skipped, and th
   const path = 'libraries/names/source.js'
   edit(`crm/${path}`, () => 'export const shout = text => text.toUpperCase()\n')
   edit('crm/settings.json', text => text.replace('UTC', 'Europe/Berlin'))
-  const {code, out} = await push()
-  t.is(code, 0)
+  const {code, out, err} = await push()
+  t.is(code, 8)
+  t.regex(err, /names was left alone: people publish it/)
   t.regex(
     out,
     /^1 file pushed, 1 not; the configuration is at version \d+\n {2}settings\.json\n {2}libraries\/names\/source\.js \(skipped: people publish this library\)\n$/,
   )
   const alone = await push('--json')
-  t.like(JSON.parse(alone.out), {pushed: [], skipped: [path]})
+  t.is(alone.code, 8)
+  t.like(JSON.parse(alone.out), {pushed: [], skipped: [path], skippedLibraries: ['names']})
   edit('crm/modules/leads.json', text => text.replace('"Email"', '"Emial"'))
   const unknown = await push()
   t.is(unknown.code, 7)

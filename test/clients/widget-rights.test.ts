@@ -1,8 +1,9 @@
 import test from 'ava'
-import {type Change, hasRank, mayChange, type Role} from '../../api/clients/widget/state/rights.ts'
+import {type Effect, isClosedToViews} from '../../api/access.ts'
+import {type Change, hasRank, mayChange, type Role, whyClosed} from '../../api/clients/widget/state/rights.ts'
 
 const admin = (staffView: {write: boolean} | null = null) => ({role: 'admin' as Role, staffView})
-const changes: Change[] = ['write', 'money', 'person']
+const changes: Change[] = ['write', 'money', 'access', 'person']
 const mayOf = (somebody: Parameters<typeof mayChange>[0]) => changes.filter(change => mayChange(somebody, 'operator', change))
 
 test('each role may do what those below it may, and nobody without one anything', t => {
@@ -22,4 +23,15 @@ test('a view by staff is for reading, unless it may write, and never for money o
   t.deepEqual(mayOf(admin({write: false})), [])
   t.true(hasRank(admin({write: false}), 'admin'), 'it sees what an admin sees')
   t.false(mayChange(admin({write: true}), 'owner', 'write'))
+})
+
+test('what the API closes to views by staff is closed here, with the reason', t => {
+  const effects = ['write', 'money', 'access'] as const satisfies Effect[]
+  for (const effect of effects) {
+    t.is(mayChange(admin({write: true}), 'admin', effect), !isClosedToViews(effect), effect)
+    t.is(whyClosed(admin({write: true}), 'admin', effect) !== null, isClosedToViews(effect), effect)
+    t.is(whyClosed(admin(), 'admin', effect), null)
+    t.is(whyClosed(admin({write: true}), 'owner', effect), null, 'the role is missing, which a member of the org would not change')
+  }
+  t.regex(whyClosed(admin({write: true}), 'admin', 'access')!, /Ask a member/)
 })

@@ -7,6 +7,7 @@ import {chainsOf, kindOf, type Run, sayRange, sayState, withEvent} from '../../a
 import {draftOf, rowsIn} from '../../api/clients/widget/runs/start.ts'
 import {accountOf, type Group, leftOf, mergeGroups, planOf, reasonsOf, sumCounts} from '../../api/clients/widget/runs/tally.ts'
 import {adviceOf, whyOf} from '../../api/clients/widget/runs/why.ts'
+import {adviceFor} from '../../api/clients/widget/templates/frequency.ts'
 
 const run = (more: Partial<Run> = {}): Run => ({
   ...{id: 'run_1', importId: 'imp_1', connectorId: 'con_1', state: 'ended', engine: 'worker', dryRun: false, retryOf: null, rows: null},
@@ -162,6 +163,17 @@ test('a pause and a stop say what to do, and what the server has said of it is n
   t.regex(whyOf(run({dryRun: true, stop: {stopped: 'LIMIT_ROWS_PER_RUN', message: 'x'}}))!.title, /would stop/)
   t.is(whyOf(run()), null)
   t.regex(adviceOf({code: null, outcome: 'unanswered'})!, /looked for first/)
+  t.regex(adviceOf({code: 'HTTP_504', outcome: 'unanswered'})!, /looked for first/)
+  const unanswered: Record<string, RegExp> = {
+    ...{
+      RESEND_SAFE: /^Retry: a unique field/,
+      KEY_UNANSWERED: /Another row with the same match value/,
+      RECORD_HELD: /another row's record/,
+    },
+    ...{MAYBE_MADE: /Choose in the CRM/, SENT_BEFORE: /only if it is not there/, PAYLOAD_CHANGED: /Set the mapping back/},
+  }
+  for (const [code, says] of Object.entries(unanswered)) t.regex(adviceOf({code, outcome: 'unanswered'})!, says, code)
+  t.is(new Set(Object.keys(unanswered).map(code => adviceOf({code, outcome: 'unanswered'}))).size, 6, 'each has its own')
   t.is(adviceOf({code: null, outcome: 'created'}), null)
   t.truthy(adviceOf({code: 'SOMETHING_OF_THE_CRM', outcome: 'refused'}))
 })
@@ -262,4 +274,10 @@ test('a question shows by what its candidates differ, and keeps a draft before w
   t.is(sayValue({id: '7', name: 'Ana'}), 'Ana')
   t.is(sayValue(['a', null]), 'a; ')
   t.like(askersOf([question(), question({key: 'm', rows: 2}), question({kind: 'lookup'})])[0], {questions: 2, rows: 10})
+})
+
+test('a schedule that is too frequent for the plan says what the plan allows', t => {
+  t.regex(adviceFor('FEATURE_FREQUENT_SCHEDULES')!, /every five minutes at most/)
+  t.is(adviceFor('LIMIT_SCHEDULES'), null)
+  t.is(adviceFor(null), null)
 })

@@ -6,7 +6,7 @@ import type {Snapshot} from '../../shared/flows/snapshot.ts'
 import {Choices} from '../../shared/imports/choices.ts'
 import {problemsOf} from '../../shared/imports/problems.ts'
 import {findKnown, freezeFlows, type Known} from '../../shared/runs/start.ts'
-import type {SourceEvidence} from '../../shared/sources/describe.ts'
+import {evidenceOf} from '../../shared/sources/evidence.ts'
 import {findGround, replaceCheck} from '../../sql/checks.ts'
 import type {Tx} from '../../sql/database.ts'
 import {findImport, type Import, lockImport} from '../../sql/imports.ts'
@@ -74,7 +74,7 @@ const noteColumns = async (tx: Tx, findings: Findings, {importNo, flows, modules
       fields.map(mapping => ({...mapping, type: typeOf(modules.get(module)!, mapping.field)})),
     )
     if (mapped.length === 0) continue
-    const facts = {...(source.evidence as SourceEvidence), reader: source.reader}
+    const facts = {...evidenceOf(source), reader: source.reader}
     for (const {kind, column, message, fix} of problemsOf(facts, Choices.parse(source.choices))) {
       const isRefused = kind === 'encoding' || kind === 'undecodable'
       const matters = mapped.some(one => one.source === column && (kind !== 'ambiguous' || (!one.transform && PARSED.has(one.type))))

@@ -6,11 +6,16 @@ import type {RowMatch} from './match-lost-creates.ts'
 import type {Row, Track} from './row.ts'
 
 /**
- * Waits, up to `seconds`, until the creates that are now in flight in other runs at the CRM org settle: one of them may have made the record that
+ * Waits, up to `seconds`, until the creates that are now in flight in other runs in this module of the CRM org settle: one of them may have made the record that
  * the CRM has just named. Returns whether all settled. `wait` throws if the pass ends.
  */
-export const waitForOtherRuns = (ctx: Context, wait: (ms: number) => Promise<void>, seconds = overSecondsOf(ctx)): Promise<boolean> => {
-  const query = {...crmOrgOf(ctx), run: ctx.run.no}
+export const waitForOtherRuns = (
+  ctx: Context,
+  {module}: Pick<Track, 'module'>,
+  wait: (ms: number) => Promise<void>,
+  seconds = overSecondsOf(ctx),
+): Promise<boolean> => {
+  const query = {...crmOrgOf(ctx), run: ctx.run.no, module: module.apiName}
   return waitForOpenCreates(ctx.db, query, {seconds, maxPauseMs: 1_000, wait})
 }
 

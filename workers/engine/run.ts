@@ -10,7 +10,7 @@ import {isOpenOrg} from '../../sql/orgs.ts'
 import {isOutage} from '../../sql/outage.ts'
 import {finishFlow, listCursors} from '../../sql/run-cursors.ts'
 import {type Head, takeLease, writeStop} from '../../sql/run-heads.ts'
-import {listLateUpdates, outcomeNo} from '../../sql/run-log.ts'
+import {listLateUpdates, outcomeNo, outcomeNoAt} from '../../sql/run-log.ts'
 import {beginRun, findRun, pauseRun, type Run} from '../../sql/runs.ts'
 import type {Tools} from '../tools.ts'
 import {answerSecondsOf, overSecondsOf} from './admission.ts'
@@ -99,7 +99,7 @@ const hold = ({config, db, hot, storage}: EngineTools, run: Run, {head, lease, d
 }
 
 /** Module after module, as they are counted. */
-const plannedOf = ({counts}: Head) => counts.reduce((sum, count, at) => sum + (at % 16 === outcomeNo('planned') ? count : 0), 0)
+const plannedOf = ({counts}: Head) => counts.reduce((sum, count, at) => sum + (outcomeNoAt(at) === outcomeNo('planned') ? count : 0), 0)
 
 type Reach = Pick<Tools, 'crm' | 'budget'>
 

@@ -28,7 +28,7 @@ export const judgeTakes = async (
   const judged = new Map<Row, Take | 'later'>()
   if (candidates.length === 0) return judged
   const ids = [...new Set(candidates.map(({recordId}) => recordId))]
-  const areOthersSettled = await waitForOtherRuns(ctx, ms => sleep(ms, undefined, {signal: ctx.signal}), longestWaitSeconds)
+  const areOthersSettled = await waitForOtherRuns(ctx, track, ms => sleep(ms, undefined, {signal: ctx.signal}), longestWaitSeconds)
   const records = await readCreators(ctx, track, ids)
   const holders = await listHolders(ctx.db, {chain: ctx.chain, module: track.module.no, records: ids})
   // Read now: the clock it is compared with may have been set since the run was taken.

@@ -161,7 +161,7 @@ const look = async (room: Room, rows: Row[], canSendFirst: boolean): Promise<Loo
   const found = await findRecords(ctx, track, rows, underOf(ctx, await factsOf(room, rows)))
   if (!found) return isOver ? giveUp(room, rows) : {resolved: new Map(), isFirst: false}
   await Promise.all(room.flying)
-  if (found.records.length > 0) await waitForOtherRuns(ctx, ms => wait(room, ms))
+  if (found.records.length > 0) await waitForOtherRuns(ctx, track, ms => wait(room, ms))
   atPoint('after_search')
   return room.alone(async () => {
     const groups = groupsOf(room, rows, await factsOf(room, rows))

@@ -1,6 +1,7 @@
 import {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
 import {SourceFailure} from '../../shared/fetch-source.ts'
+import {parseHere} from '../../shared/parsing/pool.ts'
 import {startRun} from '../../shared/runs/start.ts'
 import {findGround, type Ground} from '../../shared/schedules/standing.ts'
 import {announceDrift} from '../../shared/schedules/stop.ts'
@@ -69,7 +70,7 @@ const carry = async (work: Firework, given: Given): Promise<State> => {
 
 const runFile = async (work: Firework, ready: Ready): Promise<State> => {
   if (isUnchanged(ready)) return goOn(work, ready)
-  const {made, filled} = await makeFilled(work, ready)
+  const {made, filled} = await makeFilled({...work, parsing: parseHere(work)}, ready)
   atPoint('after_source')
   const place = {org: ready.schedule.org, importId: made.id}
   try {
@@ -84,7 +85,7 @@ const runFile = async (work: Firework, ready: Ready): Promise<State> => {
       await work.db.transaction(tx => endDrifted(tx, ready, {drift, importId: made.id}))
       return 'ended'
     }
-    await clean(work, place, filled)
+    await clean({...work, parsing: parseHere(work)}, place, filled)
     return await begin(work, ready, {made, filled, drift})
   } catch (error) {
     // Whoever is at the firing now knows nothing of this import.

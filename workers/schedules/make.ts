@@ -1,10 +1,11 @@
 import {isDeepStrictEqual} from 'node:util'
 import type {Refusal} from '../../shared/errors.ts'
 import {atPoint} from '../../shared/fault-point.ts'
+import type {Parsing} from '../../shared/parsing/pool.ts'
 import {recordImport} from '../../shared/runs/import-change.ts'
 import type {Ground} from '../../shared/schedules/standing.ts'
 import {findUndecided} from '../../shared/sources/assert-text.ts'
-import type {SourceEvidence} from '../../shared/sources/describe.ts'
+import {evidenceOf} from '../../shared/sources/evidence.ts'
 import {makeImport} from '../../shared/templates/apply.ts'
 import {addForSlot, cleanForSlot} from '../../shared/templates/fill.ts'
 import {documentOf, type Slot} from '../../shared/templates/template.ts'
@@ -19,10 +20,11 @@ import {Superseded} from './lease.ts'
 
 /** The template's sources in its order, each with the file that fills it and the columns that has. `undecided`: what a person must decide of its text. */
 export type Filled = {slot: string; sourceId: string; columns: string[]; undecided: Refusal | null}[]
+type Reading = Work & {parsing: Parsing}
 type Given = {firing: Firing; schedule: Schedule; ground: Ground; fetched: Fetched}
 
 /** An import with the file in every slot, not cleaned yet. Where it cannot be read nothing is left of either. */
-export const makeFilled = async (work: Work, given: Given): Promise<{made: Import; filled: Filled}> => {
+export const makeFilled = async (work: Reading, given: Given): Promise<{made: Import; filled: Filled}> => {
   const made = await make(work, given)
   atPoint('after_import')
   try {
@@ -34,7 +36,7 @@ export const makeFilled = async (work: Work, given: Given): Promise<{made: Impor
 }
 
 /** Each file the way its slot reads it. */
-export const clean = async (work: Work, place: {org: string; importId: string}, filled: Filled): Promise<void> => {
+export const clean = async (work: Reading, place: {org: string; importId: string}, filled: Filled): Promise<void> => {
   for (const [at, {slot, sourceId}] of filled.entries())
     if (filled.findIndex(other => other.sourceId === sourceId) === at) await cleanForSlot(work, {...place, sourceId}, slot)
 }
@@ -64,7 +66,7 @@ const make = ({db}: Work, {firing, schedule, ground, fetched}: Given): Promise<I
     return {...made, org}
   })
 
-const fill = async (work: Work, {schedule, ground, fetched}: Given, {id: importId}: Import): Promise<Filled> => {
+const fill = async (work: Reading, {schedule, ground, fetched}: Given, {id: importId}: Import): Promise<Filled> => {
   const slots = documentOf(ground.template).sources
   const sources: Source[] = []
   for (const [at, slot] of slots.entries()) {
@@ -83,7 +85,7 @@ const readsAlike = (one: Slot, other: Slot) =>
 type Added = {slot: Slot; fetched: Fetched; first: Source | undefined}
 
 /** Of a workbook that is stored already the other sheets are read where it lies. */
-const add = (work: Work, place: {org: string; importId: string}, {slot, fetched, first}: Added) => {
+const add = (work: Reading, place: {org: string; importId: string}, {slot, fetched, first}: Added) => {
   const {slot: named, label, reader} = slot
   if (first && 'sheet' in reader && reader.sheet !== undefined)
     return addForSlot(work, place, named, {fromSource: first.id, sheet: reader.sheet, label})
@@ -92,7 +94,7 @@ const add = (work: Work, place: {org: string; importId: string}, {slot, fetched,
   return addForSlot(work, place, named, {name: fetched.name, label, charset, body: fetched.file.open()!})
 }
 
-const columnsOf = ({evidence}: Source) => {
-  const {columns, fileColumns} = evidence as SourceEvidence
+const columnsOf = (source: Source) => {
+  const {columns, fileColumns} = evidenceOf(source)
   return fileColumns ?? columns.map(({name}) => name)
 }

@@ -30,7 +30,10 @@ export const exitCodes: [number, string][] = [
   [EXIT.signedOut, 'Nobody is signed in, or the session or token is good no longer. A run that was watched goes on'],
   [EXIT.unreachable, 'The server cannot be reached, did not answer in time, or says that it cannot serve just now: try again later'],
   [EXIT.refused, 'The server refused, or there is nothing of that name or id; its code is shown'],
-  [EXIT.different, 'What is here and what is there differ: config diff, and a config pull or push that would lose changes'],
+  [
+    EXIT.different,
+    'What is here and what is there differ: config diff, a config pull or push that would lose changes, and a config push that skipped a library',
+  ],
   [EXIT.hungUp, 'The terminal was closed (SIGHUP). A run that was watched goes on'],
   [EXIT.interrupted, 'Interrupted by Ctrl-C. A run that was watched goes on'],
   [EXIT.pipeClosed, 'Whoever read the output closed it, as head does'],

@@ -41,7 +41,9 @@ export default (cli: Cli, program: Command) => {
   config
     .command('push')
     .summary('give it what is here')
-    .description('Sends what you changed, all or nothing, against the version you pulled. Administrators may.')
+    .description(
+      'Sends what you changed, all or nothing, against the version you pulled. Administrators may. Ends with 8 if a library was skipped because people publish it.',
+    )
     .argument('[directory]', 'the files', '.')
     .option('--prune', 'also delete libraries and templates whose files you deleted')
     .addHelpText(
@@ -161,15 +163,17 @@ const push = async (cli: Cli, directory: string, prune: boolean) => {
   for (const warning of body.warnings) cli.out.warn(clean(warning))
   const told = prune ? await pruneAll(session, removed, there, body.registryVersion) : body.registryVersion
   const version = await settle(session, {directory, origin, here, pushed: changed, told})
-  const isSkipped = (path: string) => (body.skippedLibraries ?? []).some((name: string) => path.startsWith(`libraries/${name}/`))
+  const skippedLibraries: string[] = body.skippedLibraries ?? []
+  const isSkipped = (path: string) => skippedLibraries.some(name => path.startsWith(`libraries/${name}/`))
   const isLeft = (path: string) => isSkipped(path) || (!here.has(path) && !isOfRegistry(path) && !prune)
   const [left, pushed] = [changed.filter(isLeft), changed.filter(path => !isLeft(path))]
   const why = (path: string) => (here.has(path) ? 'skipped: people publish this library' : 'still there: --prune deletes it')
-  cli.out.answer({pushed, skipped: left, removed: prune ? removed : [], warnings: body.warnings, version}, [
+  cli.out.answer({pushed, skipped: left, skippedLibraries, removed: prune ? removed : [], warnings: body.warnings, version}, [
     `${plural(pushed.length, 'file')} pushed${left.length > 0 ? `, ${left.length} not` : ''}; the configuration is at version ${version}`,
     ...pushed.map(path => `  ${path}${here.has(path) ? '' : ' (removed)'}`),
     ...left.map(path => `  ${path} (${why(path)})`),
   ])
+  if (skippedLibraries.length > 0) cli.exit(EXIT.different)
 }
 
 /** Templates have no part in the version a push is made against. */

@@ -12,7 +12,7 @@ import type {Flow} from '../../flows/flow.ts'
 import type {Registry} from '../../registry/document.ts'
 import {assertOwn, chooseModule, type Everything, findModules} from '../../registry/name.ts'
 import {loadRegistry} from '../../registry/store.ts'
-import type {SourceEvidence} from '../../sources/describe.ts'
+import {evidenceOf} from '../../sources/evidence.ts'
 import {type Columns, judgeColumns} from '../local-mapping.ts'
 import type {Turn as Message} from '../model.ts'
 import {readSamplePolicy, type Sampled} from '../outgoing.ts'
@@ -95,7 +95,7 @@ const judgeFiles = (sources: readonly Source[], judgeAll: (columns: Columns) => 
   return new Map(files)
 }
 
-const columnsOf = (source: Source | null) => (source?.evidence as SourceEvidence | undefined)?.columns ?? []
+const columnsOf = (source: Source | null) => (source ? evidenceOf(source).columns : [])
 
 const sampleOf = (source: Source | null) => {
   const columns = columnsOf(source)

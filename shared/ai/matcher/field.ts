@@ -91,7 +91,10 @@ const readField = ({label, apiName, localLabels = []}: MatchField, neighbours: N
 /** What a module's records are, as its name says. */
 const readModules = (fields: readonly MatchField[]): Map<string, Records> => {
   const modules = new Map<string, Records>()
-  const alone: Neighbours = {firstname: false, lastname: false, jobtitle: false, place: false, person: false, languages: 0, spoken: 0}
+  const alone: Neighbours = {
+    ...{firstname: false, lastname: false, jobtitle: false, source: false, owner: false, stage: false, place: false},
+    ...{person: false, languages: 0, spoken: 0},
+  }
   for (const {module = ''} of fields) {
     if (!modules.has(module)) modules.set(module, new Set(readMeanings(module, alone)[0]?.of ?? []))
   }

@@ -16,6 +16,9 @@ export type Neighbours = {
   firstname: boolean
   lastname: boolean
   jobtitle: boolean
+  source: boolean
+  owner: boolean
+  stage: boolean
   place: boolean
   person: boolean
   languages: number
@@ -234,8 +237,12 @@ const choices: Record<string, (beside: Neighbours, isAlone: boolean) => Choices>
   'name?last': ({firstname, lastname}) => weighted(firstname && !lastname ? 'lastname 1' : 'name 1'),
   'name?thing': ({person}, isAlone) => weighted(person && isAlone ? 'name 0.6' : 'name 1'),
   'department?': ({place}) => (place ? weighted('district 1 department 0.5') : weighted('department 1')),
-  'status?': (_, isAlone) => weighted(isAlone ? 'status 0.56' : 'status 1'),
-  'website?': (_, isAlone) => weighted(isAlone ? 'website 0.56' : 'website 1'),
+  // A file that says where its records come from, or whose they are, was written by a CRM: its status is that of the record.
+  'status?': ({source, owner, stage}, isAlone) =>
+    weighted(!isAlone ? 'status 1' : (source || owner) && !stage ? 'status 0.8' : 'status 0.56'),
+  // Of people it is often a profile; of an addressed company it is the company's site.
+  'website?': ({firstname, lastname, place}, isAlone) =>
+    weighted(!isAlone ? 'website 1' : place && !firstname && !lastname ? 'website 0.8' : 'website 0.56'),
   'size?': (_, isAlone) => weighted(isAlone ? 'employees 0.74' : 'dimension 1'),
   'region?': ({place}, isAlone) => weighted(isAlone && !place ? 'state 0.56' : 'state 1'),
   'state?status': ({place}) => (place ? weighted('state 1 status 0.5') : weighted('status 0.9 state 0.55')),
@@ -268,5 +275,6 @@ export const readNeighbours = (names: readonly string[], person: boolean): Neigh
   const spoken = most < fewestWords ? 0 : bitsFrom(2) | english
   const place = ['street', 'city', 'zip', 'country', 'address'].some(part => found.has(part))
   const has = (one: string) => found.has(one)
-  return {firstname: has('firstname'), lastname: has('lastname'), jobtitle: has('jobtitle'), place, person, languages, spoken}
+  const beside = {firstname: has('firstname'), lastname: has('lastname'), jobtitle: has('jobtitle'), source: has('source')}
+  return {...beside, owner: has('owner'), stage: has('stage'), place, person, languages, spoken}
 }

@@ -1,5 +1,6 @@
 import {setImmediate} from 'node:timers/promises'
 import {Refusal} from '../../errors.ts'
+import {isGuarded, unguardCell} from '../formula-guard.ts'
 import {type HeaderProposal, mostHeaderRows, proposeHeader} from '../header-row.ts'
 import type {XlsxReader} from '../reader.ts'
 import {charactersAtOnce, chunkRows, columnsOf, maxFilledCells, maxRowCharacters, type Row, type Table} from '../row.ts'
@@ -38,8 +39,12 @@ export type XlsxFile = Table & {
   evidence: WorkbookEvidence
   stored: Stored[]
   formatted: (Formatted | undefined)[]
+  guards: Guards
   proposeHeader(): HeaderProposal | null
 }
+
+/** Apostrophes that failed.csv puts before a formula: whether they are removed, and whether a cell that was read has one. */
+type Guards = {areRemoved: boolean; found: boolean}
 
 const cellsAtOnce = 250_000
 /** A short piece of XML may name long strings in many rows: other requests of the process get a turn in between. */
@@ -47,7 +52,7 @@ const turnMs = 25
 
 /** How the formatted numbers of a column are read. */
 export type NumbersOf = (column: string) => NumberReading
-type Options = Pick<XlsxReader, 'headerRow' | 'range'> & {sheet?: string | undefined; numbersOf?: NumbersOf | undefined}
+type Options = Pick<XlsxReader, 'headerRow' | 'range' | 'apostrophes'> & {sheet?: string | undefined; numbersOf?: NumbersOf | undefined}
 
 /** Reads as far as the header of the named sheet, or else of the first visible one that has rows. `rows` must be run through or closed with `return()`: they hold the workbook open. */
 export const openXlsx = async (object: StoredObject, reader: Options, limits: WorkbookLimits): Promise<XlsxFile> => {
@@ -63,16 +68,17 @@ export const openXlsx = async (object: StoredObject, reader: Options, limits: Wo
     const styles = await readStyles(zip, workbook.styles)
     strings = await readSharedStrings(zip, workbook.strings, limits.strings)
     const end: SheetEnd & WorkbookEvidence = {merged: 0, epoch: workbook.epoch}
+    const guards = {areRemoved: reader.apostrophes === 'remove', found: false}
     const cells = {strings, styles, epoch: workbook.epoch}
     const candidates = listCandidates(workbook, reader.sheet)
     const {path, ...sheet} = await firstWithRows(candidates, rowsIn => countRows(readSheet(zip, rowsIn, {merged: 0}), reader, cells))
     const first = candidates[0]!.name
     const file: XlsxFile = {
       ...{columns: [], rows: null as never, sheet, passed: first === sheet.name ? null : first, sheets},
-      ...{evidence: end, stored: [], formatted: []},
+      ...{evidence: end, stored: [], formatted: [], guards},
       proposeHeader: () => null,
     }
-    file.rows = rowsOf(readSheet(zip, path, end), {reader, cells, file, close})
+    file.rows = rowsOf(readSheet(zip, path, end), {reader, cells: {...cells, guards}, file, close})
     // The first step ends at the header, so that `return()` finds a generator that has begun and closes the workbook.
     await file.rows.next()
     return file
@@ -100,7 +106,8 @@ const countRows = async (sheet: AsyncIterable<SheetRow[]>, reader: Options, cell
   return count
 }
 
-type Reading = {reader: Options; cells: CellContext; file: XlsxFile; close(): void}
+type Context = CellContext & {guards?: Guards}
+type Reading = {reader: Options; cells: Context; file: XlsxFile; close(): void}
 
 async function* rowsOf(sheet: AsyncIterable<SheetRow[]>, {reader, cells, file, close}: Reading): AsyncGenerator<Row[], void, undefined> {
   const range = rangeOf(reader.range)
@@ -148,7 +155,7 @@ async function* rowsOf(sheet: AsyncIterable<SheetRow[]>, {reader, cells, file, c
   }
 }
 
-const headerIn = (rows: SheetRow[], {range: text}: Options, cells: CellContext) => {
+const headerIn = (rows: SheetRow[], {range: text}: Options, cells: Context) => {
   const range = rangeOf(text)
   const proposed = proposeHeader(rows.map(row => cellsOf(row, range, cells, asStored).texts))
   return proposed && {title: proposed.title, columns: proposed.columns, reader: {range: fromRow(text, rows[proposed.at]!.number)}}
@@ -176,12 +183,12 @@ const asStored: NumberReading[] = []
 const asWritten: NumberReading = {numbers: 'stored'}
 
 /** Up to the last cell of the range that is not empty. */
-const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellContext, modes: NumberReading[]): Taken => {
+const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: Context, modes: NumberReading[]): Taken => {
   const taken: Taken = {texts: [], stored: [], kinds: [], differs: false, characters: 0, faults: undefined}
   for (const cell of cells) {
     const at = cell.column - left
     if (at < 0 || (right !== null && cell.column > right)) continue
-    const read = readCell(cell, context)
+    const read = withoutGuard(readCell(cell, context), context.guards)
     const text = textOf(read, modes[at] ?? asWritten)
     if (text !== '' || read.kind === 'uncalculated') taken.kinds[at] = read
     if (text === '') continue
@@ -197,6 +204,12 @@ const cellsOf = ({number, cells}: SheetRow, {left, right}: Range, context: CellC
     taken.differs ||= text !== read.stored
   }
   return taken
+}
+
+const withoutGuard = (read: ReadCell, guards: Guards | undefined): ReadCell => {
+  if (!guards || read.kind !== 'text' || !isGuarded(read.text)) return read
+  guards.found = true
+  return guards.areRemoved ? {...read, text: unguardCell(read.text), stored: unguardCell(read.stored)} : read
 }
 
 const headerOf = (texts: string[], {headerRow}: Options, {left, right}: Range) => {

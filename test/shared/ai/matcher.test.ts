@@ -152,3 +152,18 @@ test('no columns, no fields', t => {
     {column: 'Email', field: null, module: null, confidence: 0, candidates: []},
   ])
 })
+
+test('a plain url, link or status without values is proposed where the columns beside it say whose it is', t => {
+  const fieldFor = (module: string, name: string, ...beside: string[]) =>
+    proposeMapping({columns: [name, ...beside].map(name => ({name})), fields: fieldsOf(module)})[0]!.field
+  for (const name of ['url', 'URL', 'Link', 'web_link']) {
+    t.is(fieldFor('Accounts', name, 'Company', 'Street', 'City'), 'Website', name)
+    t.is(fieldFor('Leads', name, 'First Name', 'Last Name', 'City'), null, 'of a person it may be a profile')
+    t.is(fieldFor('Accounts', name, 'Company', 'Notes'), null)
+  }
+  t.is(fieldFor('Leads', 'Status', 'Company', 'Last Name', 'Lead Source'), 'Lead_Status')
+  t.is(fieldFor('Leads', 'status', 'Firma', 'Nachname', 'Betreuer'), 'Lead_Status')
+  t.is(fieldFor('Deals', 'Status', 'Deal Name', 'Owner'), 'Stage')
+  t.is(fieldFor('Deals', 'Status', 'Deal Name', 'Stage', 'Owner'), null, 'the stage is told by another column')
+  t.is(fieldFor('Leads', 'STATUS', 'EMAIL', 'FNAME', 'LNAME', 'OPTIN_TIME'), null)
+})

@@ -5,6 +5,7 @@ import test, {type ExecutionContext} from 'ava'
 import {openBadBytes} from '../../../shared/imports/bad-bytes.ts'
 import {openCsv} from '../../../shared/imports/csv-file.ts'
 import {takeIn, type Upload} from '../../../shared/imports/intake.ts'
+import {type Findings, readNewFile} from '../../../shared/imports/new-file.ts'
 import {problemsOf} from '../../../shared/imports/problems.ts'
 import type {CsvReader} from '../../../shared/imports/reader.ts'
 import {openStorage} from '../../../shared/storage.ts'
@@ -18,12 +19,11 @@ const open = async (t: ExecutionContext) => {
   const directory = await mkdtemp(join(tmpdir(), 'lading-encoding-'))
   t.teardown(() => rm(directory, {recursive: true, force: true}))
   const storage = openStorage({directory})
-  const take = (bytes: Uint8Array, {size = 65_536, ...options}: Partial<Upload> & {size?: number} = {}) =>
-    takeIn({
-      body: inPieces(bytes, size),
-      ...{storage, key, maxBytes: 10_000_000, workbook: {unpacked: 100_000_000, strings: 1_000_000}},
-      ...options,
-    })
+  const limits = {unpacked: 100_000_000, strings: 1_000_000}
+  const take = async (bytes: Uint8Array, {size = 65_536, ...options}: Partial<Upload> & {size?: number} = {}) => {
+    const upload = {body: inPieces(bytes, size), storage, key, maxBytes: 10_000_000, ...options}
+    return (await takeIn(upload, file => readNewFile({storage, limits}, file))).found
+  }
   const read = async (reader: object) => {
     const table = await openCsv(await storage.read(key), reader as CsvReader, openBadBytes())
     const rows: string[][] = [table.columns]
@@ -39,7 +39,7 @@ const cellsOf = (text: string) =>
     .split('\n')
     .map(line => line.split(','))
 
-const kindsOf = (found: Awaited<ReturnType<typeof takeIn>>) => problemsOf(found, {}).map(({kind}) => kind)
+const kindsOf = (found: Findings) => problemsOf(found, {}).map(({kind}) => kind)
 
 for (const {encoding, text, bytes} of encoded) {
   test(`a file in ${encoding} is a question with that encoding among its candidates`, async t => {

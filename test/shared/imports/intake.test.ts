@@ -9,6 +9,7 @@ import {Readable} from 'node:stream'
 import test, {type ExecutionContext} from 'ava'
 import {type Code, Refusal} from '../../../shared/errors.ts'
 import {takeIn, type Upload} from '../../../shared/imports/intake.ts'
+import {readNewFile} from '../../../shared/imports/new-file.ts'
 import {openStorage} from '../../../shared/storage.ts'
 import {collect, inPieces} from './chunks.ts'
 
@@ -20,8 +21,12 @@ const open = async (t: ExecutionContext) => {
   const storage = openStorage({directory})
   const files = async () =>
     (await readdir(directory, {recursive: true, withFileTypes: true})).filter(entry => entry.isFile()).map(({name}) => name)
-  const take = (body: Upload['body'], options: Partial<Upload> = {}) =>
-    takeIn({body, storage, key, maxBytes: 10_000_000, workbook: {unpacked: 100_000_000, strings: 1_000_000}, ...options})
+  const limits = {unpacked: 100_000_000, strings: 1_000_000}
+  const take = async (body: Upload['body'], options: Partial<Upload> = {}) => {
+    const upload = {body, storage, key, maxBytes: 10_000_000, ...options}
+    const {found, ...taken} = await takeIn(upload, file => readNewFile({storage, limits}, file))
+    return {...taken, ...found}
+  }
   const leavesNothing = async (body: Upload['body'], code: Code, options: Partial<Upload> = {}) => {
     const error = await t.throwsAsync(take(body, options), {instanceOf: Refusal})
     t.is(error?.code, code, error?.message)
@@ -33,7 +38,7 @@ const open = async (t: ExecutionContext) => {
 
 const file = `id;name;born\n${Array.from({length: 5000}, (_, index) => `${index};Jörg ${index % 7};31.12.1999`).join('\n')}\n1;2\n`
 
-test('one pass stores the file, hashes it, sniffs its reader and gathers evidence', async t => {
+test('a body is stored and hashed, then the file is read', async t => {
   const {storage, take} = await open(t)
   for (const size of [1000, 65_536, 1_000_000]) {
     const intake = await take(inPieces(file, size))

@@ -2,6 +2,7 @@ import type {Json} from '../../http.ts'
 import {html} from '../html.ts'
 import {useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
+import {Closed} from '../ui/closed.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Connect} from './connect.ts'
 import {ConnectionSheet} from './sheet.ts'
@@ -24,9 +25,10 @@ export const Connections = () => {
     <${Page} title="Connections" lead="The CRM accounts rows are written to. A connection acts as the person who consented to it.">
       <${Shown} of=${loaded}>
         ${(list: Connection[]) => html`
-          ${list.length === 0 && html`<p class="empty">${may('admin') ? 'There is none yet: connect your CRM, and its modules and fields are read.' : 'There is none yet: an admin connects the CRM.'}</p>`}
+          ${list.length === 0 && html`<p class="empty">${may('admin', 'access') ? 'There is none yet: connect your CRM, and its modules and fields are read.' : 'There is none yet: an admin connects the CRM.'}</p>`}
           ${list.map(connection => html`<${ConnectionSheet} key=${connection.id} connection=${connection} again=${loaded.again} />`)}
-          ${may('admin') && html`<${Connect} isFirst=${list.length === 0} again=${loaded.again} />`}
+          ${may('admin', 'access') && html`<${Connect} isFirst=${list.length === 0} again=${loaded.again} />`}
+          <${Closed} role="admin" change="access" />
         `}
       <//>
     <//>

@@ -101,7 +101,7 @@ const Deeds = ({connection, again}: SheetProps) => {
   })
   return html`
     <div class="actions">
-      ${connection.kind === 'zoho' && html`<${Button} kind="quiet" isBusy=${connect.isBusy} onClick=${() => connect.run()}>Connect again<//>`}
+      ${connection.kind === 'zoho' && may('admin', 'access') && html`<${Button} kind="quiet" isBusy=${connect.isBusy} onClick=${() => connect.run()}>Connect again<//>`}
       <${Button} kind="quiet" onClick=${() => setAsks('rename')}>Rename<//>
       <${Button} kind="quiet" onClick=${() => setAsks('disconnect')}>Disconnect<//>
     </div>

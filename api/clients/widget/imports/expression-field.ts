@@ -36,7 +36,7 @@ export const ExpressionField = ({label, hint, error, value, onInput, sample, sou
     <div class="expression">
       <${TextArea} label=${label} hint=${hint ?? usualHint(source)} error=${error} value=${value} onInput=${onInput} maxlength="10000" />
       ${value.trim() && html`<${Preview} trying=${trying} />`}
-      ${target && !hasNoModel.value && may('operator') && html`<${InWords} target=${target} sample=${sample} source=${source ?? null} onAnswer=${onInput} />`}
+      ${target && !hasNoModel.value && may('operator', 'money') && html`<${InWords} target=${target} sample=${sample} source=${source ?? null} onAnswer=${onInput} />`}
     </div>
   `
 }

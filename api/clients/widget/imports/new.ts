@@ -44,7 +44,7 @@ export const NewImport = () => {
 const NoConnection = ({again}: {again: () => void}) => {
   const [connected, setConnected] = useState<string | null>(null)
   if (connected) return html`<${AwaitDiscovery} connection=${connected} onRead=${again} />`
-  if (!may('admin')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
+  if (!may('admin', 'access')) return html`<p class="empty">No CRM is connected yet. Ask an admin of your organisation to connect it.</p>`
   return html`
     <${Notice} title="First connect the CRM that is written to">You sign in to it in a window of its own, and consent there.<//>
     <${Connect} isFirst=${true} again=${setConnected} />

@@ -4,6 +4,7 @@ import {useKept} from '../state/kept.ts'
 import {useDoing} from '../state/load.ts'
 import {client, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
 import {Select} from '../ui/field.ts'
 import {percent, plural} from '../ui/format.ts'
 import {Problem, say} from '../ui/notice.ts'
@@ -32,7 +33,7 @@ export const Proposals = ({found, flow, source, fields, sample, leftOut, change,
   const hasSample = sample.columns.length > 0
   const ask = useAsk({found, flow, source, sample}, setProposed)
   useEffect(() => {
-    if (may('operator') && hasSample && flow.fields.length === 0 && !proposed) ask.run()
+    if (may('operator', 'money') && hasSample && flow.fields.length === 0 && !proposed) ask.run()
   }, [flow.id, hasSample])
   const writable = fields.filter(field => isFillable(field) && !field.annotation?.excluded)
   const unused = unusedColumns(flow, source)
@@ -49,8 +50,9 @@ export const Proposals = ({found, flow, source, fields, sample, leftOut, change,
       <div class="row">
         <h2 class="grow" tabindex="-1">${sayLeft}</h2>
         <${AcceptSure} flow=${flow} proposals=${proposed?.proposals ?? []} fields=${writable} unused=${open} change=${change} />
-        ${may('operator') && html`<${Button} isBusy=${ask.isBusy} disabled=${!hasSample} onClick=${() => ask.run()}>${proposed ? 'Propose again' : 'Propose a mapping'}<//>`}
+        ${may('operator', 'money') && html`<${Button} isBusy=${ask.isBusy} disabled=${!hasSample} onClick=${() => ask.run()}>${proposed ? 'Propose again' : 'Propose a mapping'}<//>`}
       </div>
+      <${Closed} role="operator" change="money" />
       <${Problem} error=${ask.error} title="No proposals came" />
       ${proposed && sayModel(proposed.model) && html`<p class="quiet">${sayModel(proposed.model)}</p>`}
       <ul class="plain columns-open" ref=${list}>${open.slice(0, most).map(one)}</ul>

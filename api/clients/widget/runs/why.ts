@@ -85,7 +85,21 @@ const leftToSay = (todo: string, message: string, dryRun: boolean): string => {
   return dryRun ? 'Nothing was written: start another dry run when that is mended.' : todo
 }
 
-/** What to do about rows that ended with this code, by the service's own codes and the CRM's most frequent ones. */
+const lookedFor = 'Retry: the record is looked for first, so it is not made twice.'
+const lookYourself = "Look for the row's record in the CRM. Write the row again only if it is not there."
+
+/** What to do about rows that were sent and not answered, by the code they ended with. */
+const unansweredAdvice: Record<string, string> = {
+  RESEND_SAFE: 'Retry: a unique field keeps the CRM from making the record twice.',
+  KEY_UNANSWERED: 'Another row with the same match value has no answer. Look for its record in the CRM, then retry.',
+  RECORD_HELD: "The CRM named another row's record for this row. Look for this row's record in the CRM, then retry the run.",
+  MAYBE_MADE:
+    'Records in the CRM equal this row, and none is certainly its own. Choose in the CRM, and write the row again only if none is.',
+  SENT_BEFORE: lookYourself,
+  PAYLOAD_CHANGED: 'Set the mapping back to what it was when the row was sent, then retry.',
+}
+
+/** What to do about other rows that ended with this code, by the service's own codes and the CRM's most frequent ones. */
 const advice: Record<string, string> = {
   INVALID_VALUE: 'Change the value in the file, or how the mapping reads it.',
   AMBIGUOUS_VALUE: 'Say under Columns how such values are read.',
@@ -104,9 +118,8 @@ const advice: Record<string, string> = {
   PARENT_FAILED: 'The row it belongs to was not written: mend that one first, then retry.',
   PARENT_MANY: 'Several rows or records fit as what it belongs to: make that plain in the file.',
   PAYLOAD_CHANGED: 'Set the mapping back to what it was when the row was sent, then retry.',
-  MAYBE_MADE: 'Look at the CRM whether the record is there before you write it again.',
-  SENT_BEFORE: 'Look at the CRM whether the record is there before you write it again.',
-  RECORD_HELD: "The CRM named another row's record for this row. Look for this row's record in the CRM, then retry the run.",
+  MAYBE_MADE: lookYourself,
+  SENT_BEFORE: lookYourself,
   ROW_RAGGED: 'The row has more or fewer cells than the header: mend it in the file.',
   ROW_EMPTY: 'Nothing to do: there is nothing in the row.',
   ROWS_APART: 'Put the rows of one record next to each other in the file.',
@@ -116,10 +129,10 @@ const advice: Record<string, string> = {
 }
 
 export const adviceOf = ({code, outcome, message}: {code: string | null; outcome: string; message?: string | null}): string | null => {
-  if (outcome === 'unanswered') return 'Retry: the record is looked for first, so it is not made twice.'
+  if (outcome === 'unanswered') return unansweredAdvice[code ?? ''] ?? lookedFor
   if (code !== null && advice[code]) return advice[code]
   if (code?.startsWith('EXPRESSION')) return 'The expression fails with the values of this row: mend it under Mapping.'
-  if (message?.includes('may exist')) return 'Look at the CRM whether the record is there before you write it again.'
+  if (message?.includes('may exist')) return lookYourself
   if (outcome === 'refused') return 'Mend at the CRM or in the file what it says, then retry.'
   return outcome === 'failed' ? 'Mend it in the file or under Mapping, then retry.' : null
 }

@@ -3,6 +3,7 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, isAtLeast, may, me, type Role} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {onDay} from '../ui/format.ts'
@@ -60,7 +61,7 @@ const MemberTable = ({members, again}: {members: Member[]; again: () => void}) =
     if (activeTokens > 0 && isLower(role, member.role)) setDemoted({...member, role, activeTokens})
     else again()
   })
-  const mayChange = (member: Member) => may('admin') && isAtLeast(member.role) && member.personId !== me.value?.user.id
+  const mayChange = (member: Member) => may('admin', 'access') && isAtLeast(member.role) && member.personId !== me.value?.user.id
   const columns = [
     {head: 'Name', isName: true, cell: nameOf},
     {head: 'E-mail', cell: ({email}: Member) => email},
@@ -151,7 +152,7 @@ const Invitations = () => {
       head: '',
       label: 'Actions',
       cell: ({id, email}: Invitation) =>
-        may('admin') &&
+        may('admin', 'access') &&
         html`<${Button} kind="quiet" onClick=${() => withdraw.run(id)}>Withdraw<span class="unseen"> the invitation of ${email}</span><//>`,
     },
   ]
@@ -161,7 +162,8 @@ const Invitations = () => {
     <${Shown} of=${invitations}>
       ${(list: Invitation[]) => list.length > 0 && html`<${Table} caption="Invitations" columns=${columns} rows=${list} keyOf=${({id}: Invitation) => id} />`}
     <//>
-    ${may('admin') && html`<${Invite} again=${invitations.again} />`}
+    ${may('admin', 'access') && html`<${Invite} again=${invitations.again} />`}
+    <${Closed} role="admin" change="access" />
   `
 }
 

@@ -3,6 +3,7 @@ import {html, type Markup} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
 import {at, bytes, count, onDay} from '../ui/format.ts'
 import {Notice, Problem, say} from '../ui/notice.ts'
 import {Shown} from '../ui/page.ts'
@@ -32,6 +33,7 @@ const Standing = ({summary, usage, again}: {summary: Json; usage: Json; again: (
   <${Current} summary=${summary} again=${again} />
   <${Usage} usage=${usage} />
   ${summary.configured && may('admin', 'money') && html`<${ChangePlan} summary=${summary} again=${again} /><${Charges} summary=${summary} again=${again} />`}
+  ${summary.configured && html`<${Closed} role="admin" change="money" />`}
 `
 
 const Current = ({summary, again}: {summary: Json; again: () => void}) => {

@@ -3,6 +3,7 @@ import {html} from '../html.ts'
 import {useDoing, useLoad} from '../state/load.ts'
 import {client, inOrg, may} from '../state/session.ts'
 import {Button} from '../ui/button.ts'
+import {Closed} from '../ui/closed.ts'
 import {Copy} from '../ui/copy.ts'
 import {Confirm} from '../ui/dialog.ts'
 import {Select, TextField} from '../ui/field.ts'
@@ -38,6 +39,7 @@ export const Tokens = () => {
   return html`
     <${SettingsFrame} title="API tokens" lead="For the command line, CI and other programs. A token acts as whoever made it, with an admin’s rights in this organisation.">
       ${may('admin', 'person') && html`<${Mint} again=${tokens.again} />`}
+      <${Closed} role="admin" change="person" />
       <h2>Tokens</h2>
       <${Shown} of=${tokens}>
         ${(list: Token[]) => html`<${Table} caption="API tokens" columns=${columnsOf(setRevoking)} rows=${list} keyOf=${({id}: Token) => id} empty="There are no tokens yet." />`}

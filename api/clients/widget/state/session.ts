@@ -2,7 +2,7 @@ import {signal} from '@preact/signals'
 import {ApiError, type Client, type Json, openClient} from '../../http.ts'
 import {say} from '../ui/notice.ts'
 import {forgetKept} from './kept.ts'
-import {type Change, hasRank, mayChange, type Role} from './rights.ts'
+import {type Change, hasRank, mayChange, type Role, whyClosed} from './rights.ts'
 
 export type Me = {
   org: {id: string; name: string} | null
@@ -40,6 +40,9 @@ export const isAtLeast = (role: Role): boolean => hasRank(me.value, role)
 
 /** Whether they may change what asks for this role, which a staff member's view of an org may be closed to. */
 export const may = (role: Role, change: Change = 'write'): boolean => mayChange(me.value, role, change)
+
+/** Why a staff view may not; null where nothing has to be told. */
+export const whyNot = (role: Role, change: Change): string | null => whyClosed(me.value, role, change)
 
 export const openSession = async (given: string): Promise<void> => {
   token.value = given

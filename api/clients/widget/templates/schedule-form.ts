@@ -4,6 +4,7 @@ import {useDoing} from '../state/load.ts'
 import {Button} from '../ui/button.ts'
 import {Select, TextField} from '../ui/field.ts'
 import {Problem} from '../ui/notice.ts'
+import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
 import type {Schedule} from './schedules.ts'
 import {draftOf, type SourceDraft, sourceOf} from './source-draft.ts'
 import {SourceFields} from './source-fields.ts'
@@ -51,6 +52,7 @@ export const ScheduleForm = ({schedule, save}: FormProps) => {
       <${TextField} label="At most so many rows a run" hint="Empty: as many as the file has" type="number" min="1" value=${draft.declaredRows} onInput=${(declaredRows: string) => set({declaredRows})} />
       <${Select} label="Where the file or the CRM is not as the template has it" value=${draft.onDrift} options=${drifts} onChange=${(onDrift: string) => set({onDrift: onDrift as 'stop' | 'warn'})} />
       <${Problem} error=${doing.error} />
+      <${FrequencyAdvice} code=${codeOf(doing.error)} />
       <${Button} kind="main" type="submit" isBusy=${doing.isBusy}>${schedule ? 'Save' : 'Make the schedule'}<//>
     </form>
   `

@@ -12,6 +12,7 @@ import {Notice, Problem, say} from '../ui/notice.ts'
 import {Page, Shown} from '../ui/page.ts'
 import {Pill} from '../ui/pill.ts'
 import {Table} from '../ui/table.ts'
+import {codeOf, FrequencyAdvice} from './frequency-advice.ts'
 import {ScheduleForm} from './schedule-form.ts'
 import {type Firing, OutcomePill, type Schedule} from './schedules.ts'
 
@@ -58,7 +59,7 @@ const Standing = ({address, schedule, again}: Part) => {
     again()
   })
   return html`
-    ${stopped && html`<${Notice} kind="bad" title="It was turned off">${stopped.message} <code>${stopped.code}</code><//>`}
+    ${stopped && html`<${Notice} kind="bad" title="It was turned off">${stopped.message} <code>${stopped.code}</code><${FrequencyAdvice} code=${stopped.code} /><//>`}
     <p>
       <${Pill} tone=${enabled ? 'good' : 'neutral'}>${enabled ? 'on' : 'off'}<//>
       ${
@@ -78,6 +79,7 @@ const Standing = ({address, schedule, again}: Part) => {
       </div>`
     }
     <${Problem} error=${turn.error ?? fire.error} />
+    <${FrequencyAdvice} code=${codeOf(turn.error ?? fire.error)} />
     ${
       isLeaving &&
       html`

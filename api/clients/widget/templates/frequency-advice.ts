@@ -1,0 +1,12 @@
+import {ApiError} from '../../http.ts'
+import {html} from '../html.ts'
+import {to} from '../state/place.ts'
+import {adviceFor} from './frequency.ts'
+
+/** Beside a refusal: what to do if the plan does not allow the schedule. */
+export const FrequencyAdvice = ({code}: {code: string | null}) => {
+  const advice = adviceFor(code)
+  return advice && html`<p>${advice} <a href=${to('settings', 'plan')}>Plan and usage</a></p>`
+}
+
+export const codeOf = (error: unknown): string | null => (error instanceof ApiError ? error.code : null)

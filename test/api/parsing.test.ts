@@ -1,0 +1,158 @@
+import test from 'ava'
+import {openCalls} from '../client.ts'
+import {accountRows, type Org, ok, openOrg} from '../importing.ts'
+import {startWatchedApi, type WatchedApi} from '../watched-api.ts'
+import {writeWorkbook} from '../workbook.ts'
+import {endWithWorld, type World, world} from '../world.ts'
+
+let here: World
+let org: Org
+let api: WatchedApi
+
+const started = (environment: Record<string, string> = {}) => {
+  const {DATABASE_URL = '', STORAGE_DIR, ADMIN_TOKEN = ''} = here.config
+  const same = {NODE_ENV: 'test', DATABASE_URL, STORAGE_DIR, ADMIN_TOKEN, CRM_STANDIN_URL: here.crm.url, LOG_LEVEL: 'error'}
+  return startWatchedApi({...same, ...environment})
+}
+
+test.before(async t => {
+  here = await world(t, {workers: ['discovery']})
+  org = await openOrg(here)
+  api = await started()
+  endWithWorld(api.stop)
+})
+
+const callsTo = ({url}: {url: string}, {session} = org) => openCalls(url)(session)
+const newImport = async (call = callsTo(api), {org: id, connector} = org) => {
+  const {import: made} = await ok(call('POST', `/orgs/${id}/imports`, {name: 'Test', connectorId: connector}), 201)
+  return `/orgs/${id}/imports/${made.id}`
+}
+const send = async (body: string | Uint8Array, call = callsTo(api)) => {
+  const path = await newImport(call)
+  const {source} = await ok(call('POST', `${path}/sources?name=test`, body), 201)
+  return {source, at: `${path}/sources/${source.id}`}
+}
+
+const columns = Array.from({length: 16_384}, (_, at) => at)
+const wideRow = (row: number) => columns.map(at => `0${at}/${row}/26 ${'text '.repeat(8)}`).join()
+const wide = [columns.map(at => `c${at}`).join(), ...Array.from({length: 12}, (_, row) => wideRow(row))].join('\n')
+const longString = `<t>${'long text '.repeat(40_000)}</t>`
+const longCells = async () => {
+  const rows = Array.from({length: 300}, (_, at) => `<row r="${at + 2}"><c r="A${at + 2}" t="s"><v>0</v></c></row>`).join('')
+  const data = `<row r="1"><c r="A1" t="inlineStr"><is><t>text</t></is></c></row>${rows}`
+  return writeWorkbook({sheets: [{name: 'One', data}], items: [longString]})
+}
+
+/** Cells of many patterns' work: a search of one takes about a second. */
+const costly = `name\n${`${'ab'.repeat(15_000)}\n`.repeat(30)}`
+const costlyCleaning = [{step: 'replace', find: '(a|b|ab)*c', with: '', regex: true}]
+
+const mostMs = 50
+const tries = 3
+
+/** The longest turn of each try: a garbage collection may fall into one of them. */
+const turnsOf = async (act: () => Promise<unknown>) => {
+  const turns: number[] = []
+  for (let attempt = 0; attempt < tries && !turns.some(turn => turn <= mostMs); attempt++) {
+    await api.longestTurn()
+    await act()
+    turns.push(await api.longestTurn())
+  }
+  return turns
+}
+
+const calls = () => callsTo(api)
+const cases: Record<string, () => Promise<() => Promise<unknown>>> = {
+  'a file of 16,384 columns is sent': async () => () => send(wide),
+  'a file of 16,384 columns is described': async () => {
+    const {at} = await send(wide)
+    return () => ok(calls()('GET', at), 200)
+  },
+  'an import with a file of 16,384 columns is read': async () => {
+    const {at} = await send(wide)
+    return () => ok(calls()('GET', at.replace(/\/sources\/.*/, '')), 200)
+  },
+  'a file of 16,384 columns is shown': async () => {
+    const {at} = await send(wide)
+    return () => ok(calls()('GET', `${at}/rows?limit=200`), 200)
+  },
+  'a file of 16,384 columns is cleaned': async () => {
+    const {at} = await send(wide)
+    const cleanings = [[{step: 'trim'}], [{step: 'collapseSpaces'}], []]
+    return () => ok(calls()('PATCH', at, {cleaning: cleanings.pop()}), 200)
+  },
+  'a workbook repeats one long string': async () => {
+    const book = await longCells()
+    return () => send(book)
+  },
+  'costly patterns clean a file, and its rows are shown': async () => {
+    const {at} = await send(costly)
+    const cleanings = [costlyCleaning, [{step: 'trim'}, ...costlyCleaning], [...costlyCleaning, {step: 'trim'}]]
+    return async () => {
+      await ok(calls()('PATCH', at, {cleaning: cleanings.pop()}), 200)
+      await ok(calls()('GET', `${at}/rows?limit=200`), 200)
+    }
+  },
+}
+
+for (const [title, prepare] of Object.entries(cases))
+  test.serial(`the API's main thread has no turn longer than ${mostMs} ms while ${title}`, async t => {
+    const turns = await turnsOf(await prepare())
+    t.log(turns.map(turn => turn.toFixed(1)).join(', '))
+    t.true(Math.min(...turns) <= mostMs, `${turns}`)
+  })
+
+test.serial('a file that takes too long is refused, as are requests beyond the queue, and other orgs are served meanwhile', async t => {
+  const slow = await started({PARSER_SECONDS: '3', PARSER_THREADS: '2', DRAIN_SECONDS: '0'})
+  const call = callsTo(slow)
+  try {
+    const {at} = await send(`n\n${'1\n'.repeat(20_000)}`, call)
+    const other = await openOrg(here, 'zoe@other.example')
+    const expression = 'Array.from({length: 10_000}, (_, at) => at % 3).filter(Boolean).length < Number(row.n)'
+    const cleaning = [{step: 'strikeWhere', expression}]
+    const asked = Array.from({length: 40}, () => call('PATCH', at, {cleaning}))
+    // Those that still wait at the end are cut off.
+    for (const asking of asked) asking.catch(() => {})
+    const refused = await Promise.race(asked)
+    t.like(refused, {status: 503, body: {code: 'BUSY'}})
+    t.truthy(refused.headers.get('retry-after'))
+    const path = await newImport(callsTo(slow, other), other)
+    const {source} = await ok(callsTo(slow, other)('POST', `${path}/sources?name=a.csv`, 'a\n1\n'), 201)
+    t.is(source.rows, 1)
+    const first = await asked[0]!
+    t.deepEqual([first.status, first.body.code], [422, 'FILE_TOO_SLOW'])
+    t.regex(first.body.error, /longer than 3 s/)
+  } finally {
+    await slow.stop()
+  }
+})
+
+test.serial('a thread that runs out of memory fails its own request alone', async t => {
+  const small = await started({PARSER_MEMORY_MB: '32', PARSER_THREADS: '3'})
+  const call = callsTo(small)
+  try {
+    const path = await newImport(call)
+    const [hungry, modest] = await Promise.all([
+      call('POST', `${path}/sources?name=wide.csv`, wide),
+      call('POST', `${path}/sources?name=small.csv`, accountRows(2_000)),
+    ])
+    t.deepEqual([hungry.status, hungry.body.code], [422, 'UNREADABLE'])
+    t.regex(hungry.body.error, /32 MB of memory/)
+    t.is(modest.status, 201)
+    t.is((await ok(call('POST', `${path}/sources?name=again.csv`, accountRows(100)), 201)).source.rows, 100)
+    t.is((await call('GET', '/health')).status, 200)
+  } finally {
+    await small.stop()
+  }
+})
+
+test.serial('a file of 100,000 rows is read to its end', async t => {
+  const rows = accountRows(100_000)
+  const times: number[] = []
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const since = performance.now()
+    t.is((await send(rows)).source.rows, 100_000)
+    times.push(performance.now() - since)
+  }
+  t.log(times.map(time => `${time.toFixed(0)} ms`).join(', '))
+})

@@ -1,0 +1,50 @@
+import test from 'ava'
+import {openTaskQueue} from '../../../shared/parsing/task-queue.ts'
+
+const open = (running: number, runningPerOrg: number) => {
+  const queue = openTaskQueue({running, runningPerOrg})
+  const started: string[] = []
+  const add = (org: string, name: string) => {
+    const task = {org, start: () => void started.push(`${org} ${name}`)}
+    queue.add(task)
+    return task
+  }
+  return {...queue, add, started}
+}
+
+test('an org has no more tasks running than it may, and other orgs have the rest', t => {
+  const {add, startNext, release, started} = open(2, 1)
+  for (const name of ['1', '2', '3']) add('a', name)
+  add('b', '1')
+  startNext()
+  t.deepEqual(started, ['a 1', 'b 1'])
+  release('b')
+  startNext()
+  t.deepEqual(started, ['a 1', 'b 1'])
+  release('a')
+  startNext()
+  t.deepEqual(started, ['a 1', 'b 1', 'a 2'])
+})
+
+test('an org with many tasks waits for those that were served longer ago', t => {
+  const {add, startNext, release, started} = open(1, 1)
+  for (const name of ['1', '2', '3']) add('a', name)
+  startNext()
+  for (const org of ['b', 'c']) add(org, '1')
+  for (const org of ['a', 'b', 'c', 'a']) {
+    release(org)
+    startNext()
+  }
+  t.deepEqual(started, ['a 1', 'b 1', 'c 1', 'a 2', 'a 3'])
+})
+
+test('a task that is removed is not started', t => {
+  const {add, startNext, remove, count, started} = open(1, 1)
+  const given = add('a', '1')
+  add('a', '2')
+  t.deepEqual([count(), count('a'), count('b')], [2, 2, 0])
+  t.true(remove(given))
+  t.false(remove(given))
+  startNext()
+  t.deepEqual(started, ['a 2'])
+})
