@@ -1,7 +1,7 @@
 import {setTimeout as sleep} from 'node:timers/promises'
 import type {CrmRecord} from '../../shared/crm/crm.ts'
 import {judgeTake, readChainStart, type TakeVerdict} from '../../shared/runs/take.ts'
-import {listHolders} from '../../sql/chain-rows.ts'
+import {listCreated, listHolders} from '../../sql/chain-rows.ts'
 import {claim, findHeldElsewhere, waitForOtherRuns} from './claims.ts'
 import type {Context} from './context.ts'
 import {askPatiently} from './patience.ts'
@@ -34,6 +34,7 @@ export const judgeTakes = async (
   // Read now: the clock it is compared with may have been set since the run was taken.
   const chainStartMs = await readChainStart(ctx.db, ctx.run.no)
   const clockRange = await ctx.crmClock.range()
+  const oldestMade = await findOldestMade(ctx, track)
   const elsewhere = await findHeldElsewhere(ctx, track, ids)
   const heldBy = new Map(holders.map(({recordId, key}) => [recordId, key]))
   for (const {row, recordId} of candidates) {
@@ -42,12 +43,30 @@ export const judgeTakes = async (
     const record = records.get(recordId) ?? null
     const take: Take = isHeld
       ? {taken: false, why: 'held'}
-      : judgeTake({record, crmUser: ctx.connection.connector.crmUserId, chainStartMs, clockOffsetMs, clockRange})
+      : leaveIfYounger(
+          judgeTake({record, crmUser: ctx.connection.connector.crmUserId, chainStartMs, clockOffsetMs, clockRange}),
+          recordId,
+          oldestMade,
+        )
     if (take.taken) heldBy.set(recordId, row.key)
     judged.set(row, take.taken && !areOthersSettled ? 'later' : take)
   }
   return claimTakes(ctx, track, candidates, judged)
 }
+
+/** The lowest id among some records that the chain created. Null before the first. */
+const findOldestMade = async ({db, chain}: Context, {module}: Track): Promise<bigint | null> => {
+  const ids = (await listCreated(db, {chain, module: module.no, limit: 100})).filter(isNumber).map(BigInt)
+  return ids.length ? ids.reduce((least, id) => (id < least ? id : least)) : null
+}
+
+const isNumber = (id: string) => /^\d{1,20}$/.test(id)
+
+/** Ids grow. A record whose id is higher than one of the chain's was made later, whatever the CRM's clock showed. */
+const leaveIfYounger = (take: TakeVerdict, recordId: string, oldestMade: bigint | null): TakeVerdict =>
+  !take.taken && take.why === 'earlier' && oldestMade !== null && isNumber(recordId) && BigInt(recordId) > oldestMade
+    ? {taken: false, why: 'unclear'}
+    : take
 
 /** What another chain claimed first is held. */
 const claimTakes = async (ctx: Context, track: Track, candidates: Candidate[], judged: Map<Row, Take | 'later'>) => {

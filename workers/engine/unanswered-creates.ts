@@ -158,13 +158,14 @@ type Looked = {resolved: Map<Row, RowMatch>; isFirst: boolean}
 const look = async (room: Room, rows: Row[], canSendFirst: boolean): Promise<Looked> => {
   const {ctx, track} = room
   const isOver = (await untilOver(room, rows)) <= 1
-  const found = await findRecords(ctx, track, rows, underOf(ctx, await factsOf(room, rows)))
+  const spreadMs = await ctx.crmClock.spreadMs()
+  const found = await findRecords(ctx, track, rows, underOf(ctx, await factsOf(room, rows), spreadMs))
   if (!found) return isOver ? giveUp(room, rows) : {resolved: new Map(), isFirst: false}
   await Promise.all(room.flying)
   if (found.records.length > 0) await waitForOtherRuns(ctx, track, ms => wait(room, ms))
   atPoint('after_search')
   return room.alone(async () => {
-    const groups = groupsOf(room, rows, await factsOf(room, rows))
+    const groups = groupsOf(room, rows, {facts: await factsOf(room, rows), spreadMs})
     const candidates = await holdersOf(ctx, track, found.records)
     const {fields, namingField} = track.module
     const matches = matchLostCreates({fields, telling: [found.field, namingField], groups, candidates})
@@ -189,23 +190,25 @@ const isComplete = (row: Row, match: RowMatch) => match.is === 'equal' && 1 + ma
 
 /**
  * When the first of these creates may have been executed, and the last: by this process's clock. A request that the network held back past its
- * deadline may be executed within the lag. There may be as many facts as rows of a file.
+ * deadline may be executed within the lag. `spreadMs`: by so much the CRM's clock was set while the chain ran. There may be as many facts as
+ * rows of a file.
  */
-const underOf = (ctx: Context, facts: readonly Lost[]): Window => {
+const underOf = (ctx: Context, facts: readonly Lost[], spreadMs: number): Window => {
   const now = Date.now()
   const most = (of: (fact: Lost) => number) => facts.reduce((most, fact) => Math.max(most, of(fact)), Number.NEGATIVE_INFINITY)
-  return {fromMs: now - most(({sentAgoMs}) => sentAgoMs), toMs: now + most(({dueInMs}) => dueInMs) + lagSecondsOf(ctx) * 1000}
+  const lastMs = now + most(({dueInMs}) => dueInMs) + lagSecondsOf(ctx) * 1000
+  return {fromMs: now - most(({sentAgoMs}) => sentAgoMs) - spreadMs, toMs: lastMs + spreadMs}
 }
 
 /** Groups rows by payload. Leaves a payload out while the CRM may still execute a create that sent it. */
-const groupsOf = ({ctx, track}: Pass, rows: Row[], facts: readonly Lost[]): Group[] => {
+const groupsOf = ({ctx, track}: Pass, rows: Row[], {facts, spreadMs}: {facts: readonly Lost[]; spreadMs: number}): Group[] => {
   const lost = Map.groupBy(facts, ({digest}) => digest.toString('latin1'))
   const sent = Map.groupBy(rows, row => sentDigestOf(track, row).toString('latin1'))
   return [...sent].flatMap(([digest, rows]) => {
     const group = lost.get(digest) ?? []
     if (group.some(({dueInMs}) => dueInMs > 0)) return []
     const creates = new Map(group.map(({key, creates}) => [key, creates]))
-    return [{keys: group.map(({key}) => key), creates, rows, under: underOf(ctx, group)}]
+    return [{keys: group.map(({key}) => key), creates, rows, under: underOf(ctx, group, spreadMs)}]
   })
 }
 
