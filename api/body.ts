@@ -52,7 +52,8 @@ const readAll = async (request: IncomingMessage, mostBytes: number) => {
     else chunks.push(chunk)
   }
   request.on('data', take).once('end', resolve).once('error', reject)
-  const breakOff = () => request.complete || reject(new Refusal('UPLOAD_BROKEN', 'The body broke off'))
+  const breakOff = () =>
+    request.complete || reject(new Refusal('UPLOAD_BROKEN', 'The request body ended before it was complete. Send it again'))
   request.once('close', breakOff)
   try {
     await promise

@@ -2,7 +2,7 @@ import {Readable} from 'node:stream'
 import {pipeline} from 'node:stream/promises'
 import type {Context} from 'koa'
 
-/** What a handler answers when it is not a plain object: files, redirects, pages, 202 with a Location. */
+/** What a handler returns instead of a plain object: files, redirects, pages, 202 with a Location. */
 export class Reply {
   readonly status: number | undefined
   readonly headers: Record<string, string>
@@ -15,7 +15,7 @@ export class Reply {
   }
 }
 
-/** JSON that was written elsewhere. */
+/** Replies with JSON that is already serialised. */
 export const replyJson = (body: string | Uint8Array<ArrayBuffer>): Reply =>
   reply({headers: JSON_HEADERS, body: typeof body === 'string' ? body : Buffer.from(body.buffer)})
 

@@ -31,7 +31,7 @@ export const openSentFile = async (request: IncomingMessage): Promise<SentFile> 
     part?.destroy(refusal)
   }
   dicer.on('part', found => {
-    // A form that is cut off is told by the parser's own error.
+    // The parser's own error reports an incomplete form.
     found.on('error', () => {})
     if (part) return fail(notOneFile())
     part = found
@@ -41,18 +41,21 @@ export const openSentFile = async (request: IncomingMessage): Promise<SentFile> 
       else opened.resolve(describePart(header as Header, contentOf(found, whole.promise)))
     })
   })
-  dicer.on('error', () => fail(new Refusal('UPLOAD_BROKEN', 'The form broke off before its end. Send the file again')))
+  dicer.on('error', () => fail(new Refusal('UPLOAD_BROKEN', 'The form ended before its last part was complete. Send the file again')))
   dicer.on('finish', () => {
     whole.resolve()
     // Without effect where the part was opened.
     opened.reject(notOneFile())
   })
-  request.once('close', () => request.complete || fail(new Refusal('UPLOAD_BROKEN', 'The body broke off')))
+  request.once(
+    'close',
+    () => request.complete || fail(new Refusal('UPLOAD_BROKEN', 'The request body ended before it was complete. Send the file again')),
+  )
   request.pipe(dicer)
   return opened.promise
 }
 
-/** Refuses a form where only the bytes themselves are taken. */
+/** Refuses a multipart form on a route that accepts only the bytes of the file. */
 export const assertNoForm = ({headers}: IncomingMessage): void => {
   if (isMultipart(headers['content-type'])) throw new Refusal('CONTENT_TYPE', 'A form cannot be sent here. Send the bytes themselves')
 }

@@ -3,13 +3,13 @@ import type {Filled} from '../shared/templates/fill.ts'
 import {type Reply, replyJson} from './reply.ts'
 import type {Tools} from './route.ts'
 
-type Asked = Pick<Tools, 'parsing'> & {caller: {org: string}}
+type ReplyInput = Pick<Tools, 'parsing'> & {caller: {org: string}}
 
-export const replySource = (asked: Asked, source: ReadSource): Promise<Reply> => replyTaken(asked, {source, filled: null})
+export const replySource = (input: ReplyInput, source: ReadSource): Promise<Reply> => replyTaken(input, {source, filled: null})
 
-/** With what came of the file where it is for a slot of a template. */
+/** Replies with the source. `filled`: the result for the template slot that the file fills, or null without a template. */
 export const replyTaken = async (
-  {parsing, caller: {org}}: Asked,
+  {parsing, caller: {org}}: ReplyInput,
   {source, filled}: {source: ReadSource; filled: Filled | null},
 ): Promise<Reply> => {
   const described = await describeSource(parsing, org, source)

@@ -4,7 +4,7 @@ import type {KeyRing} from './secrets.ts'
 export const DEVELOPMENT_KEY = 'dev:bGFkaW5nLWRldmVsb3BtZW50LWtleS1vbmx5LTMyYnk='
 export const DEVELOPMENT_CRM_SECRET = 'stand-in-secret'
 
-type Exposed = {
+type ExposureConfig = {
   NODE_ENV: string
   HOST: string
   PUBLIC_URL?: string | undefined
@@ -15,7 +15,7 @@ type Exposed = {
 }
 
 /** Throws if other machines can reach this process and a key is known or easily guessed, or if production is reached without https. */
-export const assertKeysAreSafe = (config: Exposed): void => {
+export const assertKeysAreSafe = (config: ExposureConfig): void => {
   const reason = exposureOf(config)
   if (!reason) return
   const weak = (['SECRETS_KEYS', 'SESSION_KEYS'] as const).filter(name => config[name].some(({key}) => isKnown(key) || isGuessable(key)))
@@ -30,7 +30,7 @@ export const assertKeysAreSafe = (config: Exposed): void => {
     )
 }
 
-const exposureOf = ({NODE_ENV, HOST, PUBLIC_URL}: Exposed): string | null => {
+const exposureOf = ({NODE_ENV, HOST, PUBLIC_URL}: ExposureConfig): string | null => {
   if (NODE_ENV === 'production') return 'NODE_ENV is production'
   if (!isLoopback(HOST)) return `HOST is ${HOST}, which other machines reach`
   if (PUBLIC_URL && !isLoopback(new URL(PUBLIC_URL).hostname)) return `PUBLIC_URL is ${PUBLIC_URL}, which other machines reach`

@@ -12,7 +12,7 @@ const ofAccount = sql.fragment`id, null::text as email,
   jsonb_build_object('dc', split_part(subject, ':', 1), 'id', split_part(subject, ':', 2)) as account`
 const ofAddress = sql.fragment`id, email, null::jsonb as account`
 
-/** An account whose person becomes staff at their next sign-in. Kept once, however often it is given. */
+/** Stores an account whose person becomes staff at their next sign-in. If it is stored already, the stored row is returned. */
 export const keepStaffAccount = (db: Db, {id, subject}: {id: string; subject: string}) =>
   db.one(sql.type(Awaited)`
     insert into staff_accounts (id, subject) values (${id}, ${subject})
@@ -32,7 +32,7 @@ export const deleteAwaitedStaff = async (tx: Tx, id: string): Promise<AwaitedRow
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_accounts where id = ${id} returning ${ofAccount}`)) ??
   (await tx.maybeOne(sql.type(Awaited)`delete from staff_addresses where id = ${id} returning ${ofAddress}`))
 
-/** Whether the account was awaited. It is no longer. */
+/** Deletes the account from those that wait for a first sign-in. True if it was one of them. */
 export const takeStaffAccount = async (tx: Tx, subject: string) => {
   const {rowCount} = await tx.query(sql.type(z.object({}))`delete from staff_accounts where subject = ${subject}`)
   return rowCount === 1

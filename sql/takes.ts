@@ -25,7 +25,7 @@ export const insertTake = async (tx: Tx, {chain, module, key, recordId, id, run}
   return rowCount === 1
 }
 
-/** Whether the row still has the record reserved, by whichever asking. */
+/** Whether the row still has the record reserved, whichever request reserved it. */
 export const isReserved = (tx: Tx, {chain, module, key, recordId}: Wanted) =>
   tx.exists(sql.type(Empty)`
     select from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and row_key = ${key}`)
@@ -36,7 +36,7 @@ export const isReservedElsewhere = (tx: Tx, {chain, recordId, dc, crmOrgId}: Wan
     select from takes t join runs r using (run_no) join connectors c on c.id = r.connector_id
     where t.record_id = ${recordId} and t.chain_no <> ${chain} and t.until > lading_now() and c.dc = ${dc} and c.crm_org_id = ${crmOrgId}`)
 
-/** A later asking of the same row keeps its own. */
+/** Deletes the reservation of this request. A later request of the same row keeps its own. */
 export const deleteTake = (db: Db, {chain, module, recordId, id}: Reservation) =>
   db.query(sql.type(Empty)`
     delete from takes where chain_no = ${chain} and module_no = ${module} and record_id = ${recordId} and id = ${id}`)

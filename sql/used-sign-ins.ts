@@ -1,7 +1,7 @@
 import {z} from 'zod'
 import {type Db, sql} from './database.ts'
 
-/** Once and in time: false for a sign-in that was used or is late. Rows of an hour ago are deleted: those sign-ins are late by themselves. */
+/** Marks a sign-in as used. False if it was used before or has expired. Also deletes rows that expired more than an hour ago. */
 export const spendSignIn = async (db: Db, {id, expiresAt}: {id: string; expiresAt: string}): Promise<boolean> => {
   const {rowCount} = await db.query(sql.type(z.object({}))`
     with ended as (delete from used_sign_ins where expires_at < lading_now() - interval '1 hour')

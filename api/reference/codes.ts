@@ -151,7 +151,7 @@ export const meanings: Record<Code, string> = {
   CRM_REFUSED: 'The CRM declined or did not answer: `crm` has what it said. Status 429 where its day is spent.',
   MODEL_ANSWER_INVALID: 'The model gave no answer that can be used, and it costs nothing. Ask differently.',
   MODEL_UNAVAILABLE: 'The model does not answer, and it costs nothing. Ask again shortly.',
-  UPLOAD_BROKEN: 'The body broke off. Send it again; of an upload in parts, from its offset.',
+  UPLOAD_BROKEN: 'The request body ended before it was complete. Send it again; of an upload in parts, from its offset.',
   BUSY: 'Too much of this is under way. Wait for `Retry-After`.',
   MAINTENANCE: 'The service is being maintained. Wait for `Retry-After`.',
   NOT_CONFIGURED: 'This deployment does not offer that. Its operator configures it.',

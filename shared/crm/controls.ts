@@ -67,7 +67,7 @@ export const dropControl = (controls: Controls, query: Query, {literals, control
   return wanted
 }
 
-/** The value a query compares: a link's is its id. */
+/** The value that a query compares. For a lookup field, that is the id of the linked record. */
 const comparedOf = (json: unknown) => (typeof json === 'object' && json !== null && 'id' in json ? json.id : json)
 
 const isLike = (one: unknown, other: unknown) => fold(one) === fold(other)

@@ -12,7 +12,7 @@ export type Query = {module: string; field: string; columns: string[]; signal: A
 
 export const readPage = async (reach: Reach, {module, columns, signal}: Omit<Query, 'field'>, where: string) => {
   const names = [module, ...columns]
-  if (!names.every(name => /^[\w.]+$/.test(name))) throw new RangeError(`Not names of a module and its fields: ${names.join(', ')}`)
+  if (!names.every(name => /^[\w.]+$/.test(name))) throw new RangeError(`A module or field name is invalid: ${names.join(', ')}`)
   const select_query = `select ${columns.map(quoteName).join(', ')} from ${module} where ${where}`
   const outcome = await reach({
     operation: 'query',

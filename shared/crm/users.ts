@@ -33,7 +33,8 @@ export const findUser = async (reach: Reach, zuid: string, options: ReadOptions 
       if (String(user.zuid) === zuid) return describeUser(user, type === 'ActiveUsers')
       seen++
     }
-    if (seen >= mostPages * usersPerPage) throw new Error(`More than ${seen} users of type ${type}: the user may be one of the others`)
+    if (seen >= mostPages * usersPerPage)
+      throw new Error(`More than ${seen} users of type ${type}. The user may be one of those that were not read`)
   }
   return null
 }

@@ -1,6 +1,6 @@
 import {Refusal} from '../errors.ts'
 
-/** Set aside for one file made from a run. */
+/** The largest file made from a run, in bytes. */
 const fileLimit = 64 * 1024 * 1024
 
 export type Piece = {
@@ -9,10 +9,16 @@ export type Piece = {
   text: string
 }
 
-/** `onCut`: the file ends before the piece that is too much, and this hears how many rows it has. `otherwise`: what a refusal offers instead. */
+/**
+ * `onCut`: if given, the file ends before the piece that exceeds the limit, and the callback gets the number of rows in the file.
+ * `otherwise`: the advice at the end of the refusal.
+ */
 type Options = {limit?: number | undefined; onCut?: ((rows: number) => void) | undefined; otherwise?: string | undefined}
 
-/** A file in bytes. Past the limit nothing more is given out, but rows and bytes are counted to the end and then told in `RESULTS_TOO_LARGE`. */
+/**
+ * Encodes the pieces of a file. Beyond the limit, it yields nothing more, counts the rows and bytes to the end, and throws `RESULTS_TOO_LARGE` with
+ * both counts.
+ */
 export async function* bounded(
   pieces: AsyncIterable<Piece>,
   {limit = fileLimit, onCut, otherwise}: Options = {},
@@ -32,7 +38,7 @@ const tooLarge = (extra: {rows: number; bytes: number; limit: number}, otherwise
   const [rows, bytes, limit] = [extra.rows, extra.bytes, extra.limit].map(count => count.toLocaleString('en'))
   return new Refusal(
     'RESULTS_TOO_LARGE',
-    `The file would take ${bytes} bytes for ${rows} rows, more than the ${limit} set aside. ${otherwise}`,
+    `The file would take ${bytes} bytes for ${rows} rows, more than the limit of ${limit} bytes. ${otherwise}`,
     extra,
   )
 }

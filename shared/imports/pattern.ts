@@ -47,7 +47,7 @@ const replacingText = (find: string, replacement: string, tooLong: (row: number)
 
 type Matcher = ReturnType<RE2JS['matcher']>
 
-/** As `matcher.replaceAll` does it, one match after another, so that the length is known while the text is made. */
+/** Does what `matcher.replaceAll` does, but checks the length of the text after each match. */
 const replaceMatches = (matcher: Matcher, text: string, tooLong: () => Refusal) => {
   let made = ''
   while (matcher.find()) {
@@ -58,7 +58,7 @@ const replaceMatches = (matcher: Matcher, text: string, tooLong: () => Refusal) 
   return made + matcher.appendTail()
 }
 
-/** Looks for all there is to replace, and gives up in time: replacing looks the same way again. Most cells are too short to be looked at twice. */
+/** Refuses a cell if the search alone takes longer than `longestMs`, because a replacement repeats the search. Short cells are not checked. */
 const assertSoon = (pattern: RE2JS, cell: string, row: number) => {
   if (cell.length ** 2 * pattern.programSize() <= mostSteps * 10) return
   const matcher = pattern.matcher(cell)

@@ -11,10 +11,10 @@ export type Results = {
   /** Sorted by row number, at most one for a row. */
   outcomes: AsyncIterable<RowOutcome[]>
   modules: Module[]
-  /** Bytes set aside for one file. */
+  /** The largest file, in bytes. */
   limit?: number
   part?: ResultsPart | undefined
-  /** Hears which row the next part begins at, where a part was cut at the limit. */
+  /** Called with the first row of the next part if this part was cut at the limit. */
   onNext?: (row: number) => void
 }
 

@@ -121,7 +121,10 @@ const own = (found: Endpoint | null) => {
   return found
 }
 
-/** Its form, and that its host is public or listed for the org. Every delivery checks the address again. Not in a transaction: it asks a name server. */
+/**
+ * Refuses a malformed URL, and a host that is neither public nor listed for the org. Every delivery checks the address again. Do not call this in a
+ * transaction, because it sends a DNS query.
+ */
 const assertUrl = async ({PRIVATE_HOSTS: privateHosts}: Tools['config'], org: string, text: string) => {
   try {
     const url = readUrl({privateHosts, org}, text)

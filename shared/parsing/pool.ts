@@ -72,9 +72,9 @@ export const parseHere = (place: FilePlace): Parsing => ({
 
 const busy = () => new Refusal('BUSY', 'Too many files are being read. Ask again in a few seconds', {retryAfterMs: 5_000})
 
-/** Threads are started when they are needed and ended when nothing was asked of them for `idleMs`. */
+/** Starts threads on demand and ends a thread after `idleMs` without work. */
 const openThreads = (start: () => ParserThread) => {
-  /** With the timer that ends each. */
+  /** The idle threads, each with the timer that ends it. */
   const idle = new Map<ParserThread, NodeJS.Timeout>()
   const all = new Set<ParserThread>()
   const drop = (thread: ParserThread) => {

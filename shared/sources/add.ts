@@ -72,10 +72,13 @@ export const tellLift = async (db: Pool, org: string, error: unknown): Promise<n
   throw new Refusal(error.code, error.message, {...error.extra, lift})
 }
 
-type Again = {org: string; importId: string; fromSource: string; sheet: string; label?: string | undefined}
+type AddSheetInput = {org: string; importId: string; fromSource: string; sheet: string; label?: string | undefined}
 
-/** Another sheet of a workbook that is stored already. */
-export const addSheet = async ({db, parsing}: SourceTools, {org, importId, fromSource, sheet, label}: Again): Promise<ReadSource> => {
+/** Adds another sheet of a stored workbook as a source. */
+export const addSheet = async (
+  {db, parsing}: SourceTools,
+  {org, importId, fromSource, sheet, label}: AddSheetInput,
+): Promise<ReadSource> => {
   const {source} = await findImportSource(db, {org, importId, sourceId: fromSource})
   await assertOpen(db, {org, importId})
   if (Reader.parse(source.reader).format !== 'xlsx')

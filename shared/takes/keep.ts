@@ -43,7 +43,11 @@ const keep = async (tx: Tx, run: StandingRun, row: RowStanding, reservation: Res
   const attempt = row.lastAttempt + 1
   const entry = {
     ...{key, flow, number: place?.number ?? null, module, phase: 0, target: null, attempt, recordId},
-    ...{outcome: outcomeNo('created'), code: 'MADE_EARLIER', message: 'Made by an earlier create of this row that was never answered'},
+    ...{
+      outcome: outcomeNo('created'),
+      code: 'MADE_EARLIER',
+      message: 'Created by an earlier request for this row that the CRM did not answer',
+    },
   }
   const leaseUntil = await renewOutsideLease(tx, {no: run.no, seconds: leaseSeconds, taken: false})
   await writeDown(

@@ -5,7 +5,7 @@ import {dropRequest, findWrite, keepUnsent, listOpenAts, listOpenWrites, listRes
 import type {Refusal} from '../errors.ts'
 import {type NumberedEntry, writeEntries} from './log-entries.ts'
 
-/** Ends the accepted writes of a run that are not in flight: their rows get the refusal as their result and in the log. The run is locked. */
+/** Ends the accepted writes of a run that are not in flight. Their results and log entries give the refusal. The caller must have locked the run. */
 export const refusePending = async (tx: Tx, run: StandingRun, {code, message, extra}: Refusal): Promise<void> => {
   for (const id of await listOpenWrites(tx, run.no)) {
     const ats = await listOpenAts(tx, id)
@@ -23,7 +23,7 @@ type UnsentQuery = {
 
 /**
  * Logs the rows of a write that were not sent, for a run whose engine has said that it is done: no engine sends them again. The request is
- * dropped afterwards, so that each row is logged once. The run is locked.
+ * dropped afterwards, so that each row is logged once. The caller must have locked the run.
  */
 export const logUnsent = async (tx: Tx, run: StandingRun, {id, ats}: UnsentQuery): Promise<void> => {
   const write = await findWrite(tx, {org: run.org, id})

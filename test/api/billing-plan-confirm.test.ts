@@ -84,7 +84,7 @@ test('a payment that nobody confirms leaves the old plan, and nothing to pay', a
   t.is(payer.charged(), charged, 'the old page takes no money')
 })
 
-test('another change closes the page, and asking again opens a new one', async t => {
+test('another change request closes the confirmation page and voids its invoice', async t => {
   const payer = await openCareful()
   const charged = payer.charged()
   const first = await askFor(t, payer)
@@ -98,7 +98,7 @@ test('another change closes the page, and asking again opens a new one', async t
   t.is(waitsAt(payer), 'C')
 })
 
-test('taking back what waits gives up the payment that waits', async t => {
+test('cancelling the pending change voids its invoice', async t => {
   const payer = await openCareful('D')
   const url = await askFor(t, payer)
   t.is((await payer.takeBack()).status, 200)
@@ -106,7 +106,7 @@ test('taking back what waits gives up the payment that waits', async t => {
   t.is(waitsAt(payer), 'N')
 })
 
-test('what is paid just before another change is asked for stands', async t => {
+test('a change that was paid just before another request stays in effect', async t => {
   const payer = await openCareful()
   const url = await askFor(t, payer)
   await confirm(url)
@@ -115,7 +115,7 @@ test('what is paid just before another change is asked for stands', async t => {
 })
 
 for (const when of ['before', 'after'] as const)
-  test(`an answer lost ${when} the provider opened the page: the customer is told where it is, and charged once`, async t => {
+  test(`if the connection breaks ${when} the provider opens the confirmation page, the customer still gets its link and is charged once`, async t => {
     const payer = await openCareful()
     const charged = payer.charged()
     billing.payment.faults.add({method: 'POST', path: `/v1/subscriptions/${payer.id}`, nth: 2, times: 1, action: {type: 'reset', when}})
@@ -127,7 +127,7 @@ for (const when of ['before', 'after'] as const)
     t.is(billing.payment.all('invoice').filter(({customer, status}) => customer === payer.customer && status === 'open').length, 0)
   })
 
-test('a provider that opens no such page leaves all as it was', async t => {
+test('if the provider opens no confirmation page, the change is declined and the price stays', async t => {
   const payer = await openCareful()
   const price = payer.price()
   billing.payment.faults.add({

@@ -6,7 +6,7 @@ import {ok} from '../importing.ts'
 import {untilApplied} from '../telling.ts'
 import {openTopping} from '../topping.ts'
 
-/** What we say of prices and tax is what the provider charges. A tax of 19 % is collected in Germany. */
+/** The prices and taxes that we show equal what the provider charges. The tests use the German tax rate of 19 %. */
 const test = anyTest.serial as TestFn
 const environment = {PAYMENT_AUTOMATIC_TAX: '1'}
 

@@ -188,7 +188,7 @@ test.serial('a body that is signed and no event is refused, and not kept', async
   t.deepEqual(await readLog(), before)
 })
 
-test.serial('the log is read by status, type and org, page after page, and what failed is applied again', async t => {
+test.serial('the event log is filtered by status, type and org and read in pages, and a failed event can be retried', async t => {
   const {house} = billing
   const {org} = await house.makeOrg()
   const {customer} = await seedSubscription(billing, {org, planKey: 'team'})
@@ -226,7 +226,7 @@ test.serial('the log is read by status, type and org, page after page, and what 
   t.is((await retry('evt_nobody')).status, 404)
 })
 
-test.serial('an event whose worker died is taken up again as soon as nobody holds its org', async t => {
+test.serial('an event whose worker died is picked up again as soon as the billing lock of its org expires', async t => {
   const {house} = billing
   const {org} = await house.makeOrg()
   const {customer} = await seedSubscription(billing, {org, planKey: 'team'})

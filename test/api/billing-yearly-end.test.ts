@@ -87,7 +87,7 @@ test('a cancellation at the portal or the dashboard, which the provider dates to
   }
 })
 
-test('a date before the paid year ends that is no item period end was chosen by staff, and stays', async t => {
+test('a cancellation date that is not the period end of any item was set by staff and is not moved', async t => {
   const {stripe} = billing
   const payer = await openYear()
   const date = payer.overageEnd + 40 * 86_400

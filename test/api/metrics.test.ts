@@ -138,7 +138,7 @@ test.serial('in maintenance the figures are refused to everybody, the operator t
     t.like(await openCalls(api.url)(bearer)('GET', '/metrics'), {status: 503, body: {code: 'MAINTENANCE'}})
 })
 
-test.serial('while Postgres is away it answers with the figures of the process alone', async t => {
+test.serial('while Postgres is unreachable, the answer has only the figures of the process', async t => {
   const {api, proxy} = await openCutOff(t, {METRICS_TOKEN})
   const ask = openCalls(api.url)(METRICS_TOKEN)
   t.is((await ask('GET', '/auth/me')).status, 401)

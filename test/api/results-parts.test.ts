@@ -28,7 +28,7 @@ const widen = async (path: string, source: string, csv: string) =>
     Readable.from([Buffer.from(csv.replaceAll(/Town \d/g, 'ö'.repeat(500_000)))]),
   )
 
-test.serial('results past 64 MB are refused with what they would have taken, and are had in parts', async t => {
+test.serial('results over 64 MB are refused with their size, and can be downloaded in parts', async t => {
   const {path, run, source} = await runImport(org, {csv: accountRows(68, 'La-'), flow: accounts})
   await widen(path, source.id, accountRows(68, 'La-'))
   const at = `${path}/results.csv?run=${run.id}`

@@ -71,7 +71,7 @@ test('formatted numbers are read as displayed or as stored, and the source tells
   t.is((await org.call('PATCH', at, {choices: {share: {numbers: 'rounded'}}})).status, 400)
 })
 
-test('where the first sheet has no rows the next one is read and told, until a sheet is chosen', async t => {
+test('if the first sheet has no rows, the next one is read and a problem says so until a sheet is chosen', async t => {
   const sheets = [
     {name: 'Cover', rows: [['Report']]},
     {name: 'Data', rows: [['id'], [1]]},

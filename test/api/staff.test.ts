@@ -78,7 +78,7 @@ test('the same account id in another data centre is another account', async t =>
   t.deepEqual(outcomeOf(await operator('POST', '/staff/people', {account: {dc: 'mars', id}})), [400, 'INVALID'])
 })
 
-test('an address alone makes nobody staff, nor does an entry of an older version; the start of the API says so', async t => {
+test('neither an email address alone nor an entry of an older version makes a person staff; the API warns of such entries at its start', async t => {
   const [email] = newCrmOrg('iris') as [string]
   const refused = await operator('POST', '/staff/people', {email})
   t.like(refused, {status: 409, body: {code: 'PERSON_AMBIGUOUS', people: []}})

@@ -46,8 +46,8 @@ const person = '(?:(?:contact|kontakt|customer|lead|person|your)[ _-]*)?'
 const PLAIN_NAME = new RegExp(`^${person}(?:name|nombre|nome|nom|naam)$|^contactpersoon$`, 'i')
 
 /**
- * A plain name of a person was labelled null, because only the CRM writes the full name. The last name, which records must have, is right as
- * well. README.md says when and why this rule was added.
+ * A column with a person's full name is labelled null, because no import can write the field of the full name. The required last name counts as
+ * right too. README.md says when and why this rule was added.
  */
 const isPersonsName = ({module}: Table, [name, expected]: [string, string | null], {field}: Proposal) =>
   expected === null && field === 'Last_Name' && (module === 'Leads' || module === 'Contacts') && PLAIN_NAME.test(name.trim())

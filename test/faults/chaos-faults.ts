@@ -2,7 +2,7 @@ import type {FaultAction, FaultSpec} from '../simulators/crm/faults.ts'
 import type {Switches} from '../simulators/crm/switches.ts'
 import type {Dice} from './dice.ts'
 
-/** `second`: how many real seconds a second of a fault's name takes. */
+/** `second`: the time scale. A fault named `COQL lag 5 s` lasts 5 × `second` real seconds. */
 type Scene = {dice: Dice; org: string; modules: string[]; second: number}
 export type ChaosFault = {name: string; switches?(second: number): Partial<Switches>; lay(scene: Scene): FaultSpec[]}
 
@@ -10,7 +10,7 @@ type Share = [share: number, times: number, action: FaultAction]
 
 const seedOf = (dice: Dice) => dice.between(1, 2 ** 31)
 
-/** Of the creates and updates of each module so many meet it, by chance. */
+/** Applies each fault to a random share of the creates and updates of every module. */
 const ofWrites = ({dice, org, modules}: Scene, shares: Share[]): FaultSpec[] =>
   modules.flatMap(module =>
     ['POST', 'PUT'].flatMap(method =>
@@ -18,7 +18,7 @@ const ofWrites = ({dice, org, modules}: Scene, shares: Share[]): FaultSpec[] =>
     ),
   )
 
-/** Writes whose answers are lost, of which most were done. */
+/** Faults that lose the answers to writes. The CRM carried out most of these writes. */
 const losses = (scene: Scene) =>
   ofWrites(scene, [
     [0.25, 2, {type: 'nonJson'}],

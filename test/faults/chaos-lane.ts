@@ -78,16 +78,16 @@ export type ChaosCase = {
   laid: Case
   faults: FaultSpec[]
   switches?: Partial<Switches>
-  /** So many imports of these files run at once. */
+  /** How many imports of these files run at the same time. */
   imports?: number
   /** What else happens while the first runs are under way, and before the retries. */
   meanwhile?(): Promise<unknown>
   beforeRetry?(): void
-  /** A run that wrote every row is retried only then. */
+  /** Retries the imports even if every run wrote all its rows. */
   alwaysRetry?: boolean
 }
 
-/** `chains`: of each import what its runs told, the first one first. `verdicts`: after the first runs, and after the retries. */
+/** `verdicts`: one after the first runs, and one after the retries. `chains`: the reports of the runs of each import, in order. */
 export type ChaosPlayed = {verdicts: Verdict[]; chains: Ended[][]}
 
 /** Imports at once under faults, and then, without the faults, a retry of each where rows were left unwritten; judged after each. */

@@ -127,7 +127,7 @@ const isOver = ({org}: Lane) =>
     60,
   )
 
-/** Row 11 has the key of row 1, whose record somebody changes before it is looked for. */
+/** Row 11 has the key of row 1. Another user changes the record of row 1 before the run finds it. `isUndone`: and reverts it before the retry. */
 const playRepeat = async (play: Play, lane: Lane, {isUndone}: {isUndone: boolean}) => {
   const rows = rowsOf(12)
   rows[10]!.mail = rows[0]!.mail
@@ -144,7 +144,7 @@ const playRepeat = async (play: Play, lane: Lane, {isUndone}: {isUndone: boolean
   })
 }
 
-probe('a key twice in the file, the first row unanswered: the second makes no record without a word', async (t, play, lane) => {
+probe('a key twice in the file, the first row unanswered: the second row updates the record and makes no other', async (t, play, lane) => {
   const played = await playRepeat(play, lane, {isUndone: false})
   const [first, second] = [linesOf(played, 'leads')[0]!, linesOf(played, 'leads')[10]!]
   t.is(first.result, 'No answer')

@@ -147,11 +147,11 @@ const judgeKeys = ({part: {flow, tags, field}, view: {finals, lines}, records, k
   }
 }
 
-/** An earlier row of the key was lost, or is another record. */
+/** Whether the earlier row of the key has no known record, or another record. */
 const isOther = (before: any, {recordId}: any) =>
   before.outcome === 'unanswered' ? before.recordId === null : before.recordId !== null && before.recordId !== recordId
 
-/** The record holds the value of the last row that wrote it, or a row of its key says that it may not. */
+/** Reports a record without the value of the last row that wrote it, unless the result of a row with the same key gives the cause. */
 const judgeValues = (
   {part: {flow, tags, values}, view: {finals, lines}, all}: {part: Part; view: View; all: Map<string, CrmRecord>},
   find: Find,

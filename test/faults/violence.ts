@@ -139,7 +139,7 @@ const wakeInTime = async (here: Deployment, worker: ChildProcess, done: Done) =>
 const countTaken = ({db}: Deployment) =>
   db.oneFirst(sql.type(z.object({taken: z.number()}))`select coalesce(sum(fence), 0)::int as taken from run_heads`).catch(() => 0)
 
-/** Whether the worker, or its child process, has stopped, as SIGSTOP does it. */
+/** Whether SIGSTOP has suspended the worker or its child process. */
 export const isAsleep = async (worker: ChildProcess) => {
   const pids = await processesOf(worker)
   return promisify(execFile)('ps', ['-o', 'stat=', '-p', pids.join(',')]).then(

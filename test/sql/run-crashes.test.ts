@@ -52,7 +52,7 @@ test('a lease that expires is a takeover and no crash, however often', async t =
   t.like(await findHead(here.db, run), {takeovers: 100, crashes: 0, fence: 111})
 })
 
-test('a crashed process is a crash, also when another process has taken the run since', async t => {
+test('a crashed process is counted, even if another process has taken the run since', async t => {
   const {run} = await beginRun(here)
   t.is(await recordCrash(here.db, run), 1)
   await expireLease(here, run)
@@ -60,7 +60,7 @@ test('a crashed process is a crash, also when another process has taken the run 
   t.is(await recordCrash(here.db, run), 2)
 })
 
-test('a crashed process is no crash once a row is settled or the run is released', async t => {
+test('a crashed process is not counted once a row is settled or the run is released', async t => {
   const [settled, released] = [await beginRun(here), await beginRun(here)]
   await settle(here.hot, settlement(settled, 1, {log: [created(1)], counts: [1]}))
   await releaseLease(here.db, {...released, crashed: false})

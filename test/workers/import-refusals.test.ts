@@ -44,8 +44,8 @@ const begin = async (prefix: string, {count = 300, flow = unmatched as object} =
 const openSends = (id: string) =>
   here.db.oneFirst(sql.type(z.object({count: z.number()}))`select count(*) from sends join runs using (run_no) where id = ${id}`)
 
-/** Eleven minutes pass, here and at the CRM: the limit on renewals of a token starts afresh. */
 let minutes = 0
+/** Advances our clock and the CRM's by eleven minutes, so that the CRM's limit on token renewals is reset. */
 const passTime = async () => {
   here.crm.clock.advance(11 * 60_000)
   minutes += 11

@@ -33,7 +33,7 @@ export const claimForRows = async (ctx: Context, track: Track, matches: Map<Row,
     if (match.is === 'equal' && !granted.has(match.recordId))
       matches.set(row, {
         is: 'unclear',
-        message: `Record ${match.recordId} equals this row, and another import has taken it. Check it in the CRM`,
+        message: `Record ${match.recordId} matches this row, but another import has claimed it. Check it in the CRM`,
       })
 }
 

@@ -241,7 +241,7 @@ const UNDETERMINED = 'The CRM did not respond, so the record of this row may exi
 /** A record accounts for one create. If more were sent, the log says that the record may exist twice, or which other records there are. */
 const take = ({track}: Pass, settled: Settled, row: Row, {recordId, others}: Extract<RowMatch, {is: 'equal'}>) => {
   row.attempt++
-  const said = {recordId, code: 'MADE_EARLIER', message: 'Made by the create that was sent before and never answered'}
+  const said = {recordId, code: 'MADE_EARLIER', message: 'Created by an earlier request that the CRM did not answer'}
   enter({track, settled}, row, 'created', {...said, attempt: row.attempt})
   const name = {module: track.module.no, key: row.key}
   const mayExistTwice = row.unansweredCreates > 1

@@ -105,7 +105,7 @@ const succeed = (sent: Sent, {row}: Op, recordId: string): Next => {
 const takeRecord = (sent: Sent, {row}: Op, crm: CrmProblem, recordId: string): Next => {
   note(sent, row, 'refused', {code: crm.code, message: sayRefusal(crm)})
   row.attempt++
-  note(sent, row, 'created', {recordId, code: 'MADE_EARLIER', message: 'Made by the create that was sent before and never answered'})
+  note(sent, row, 'created', {recordId, code: 'MADE_EARLIER', message: 'Created by an earlier request that the CRM did not answer'})
   keep(sent, row, recordId, HOW.taken)
   // A take counts nothing: the row is counted by the run that sent the create.
   if (row.silences === 0) sent.settled.released.push(nameOf(sent, row))
@@ -245,14 +245,14 @@ export const enter = (
   row.counted = outcome
 }
 
-/** A written row tells which of its values were rounded. */
+/** Appends the names of the rounded fields to the message of a row that was created, updated or planned. */
 const withRounding = ({payload, rounded}: Partial<Pick<Row, 'payload' | 'rounded'>>, outcome: Outcome, message: string | null) => {
   const fields = rounded?.filter(field => payload !== undefined && field in payload) ?? []
   if (fields.length === 0 || !['created', 'updated', 'planned'].includes(outcome)) return message
   return message === null ? sayRounded(fields) : `${message}. ${sayRounded(fields)}`
 }
 
-/** Once, before the first entry of the row itself. */
+/** Logs the lookups of a row once, before the first entry of the row itself. */
 const noteLookups = ({track, settled}: Parameters<typeof enter>[0], row: Pick<Row, 'key' | 'number' | 'notes'>) => {
   for (const {field, ...said} of row.notes?.splice(0) ?? [])
     settled.log.push({

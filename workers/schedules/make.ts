@@ -18,12 +18,15 @@ import type {Work} from '../worker.ts'
 import type {Fetched} from './fetch.ts'
 import {Superseded} from './lease.ts'
 
-/** The template's sources in its order, each with the file that fills it and the columns that has. `undecided`: what a person must decide of its text. */
+/**
+ * The template's slots in order, each with the source that fills it and the columns of that source's file. `undecided`: a refusal that asks a person
+ * how to read the file's text.
+ */
 export type Filled = {slot: string; sourceId: string; columns: string[]; undecided: Refusal | null}[]
 type Reading = Work & {parsing: Parsing}
 type Given = {firing: Firing; schedule: Schedule; ground: Ground; fetched: Fetched}
 
-/** An import with the file in every slot, not cleaned yet. Where it cannot be read nothing is left of either. */
+/** Makes an import with the file in every slot, not cleaned yet. If the file cannot be read, the import and the file are deleted. */
 export const makeFilled = async (work: Reading, given: Given): Promise<{made: Import; filled: Filled}> => {
   const made = await make(work, given)
   atPoint('after_import')
@@ -84,7 +87,7 @@ const readsAlike = (one: Slot, other: Slot) =>
 
 type Added = {slot: Slot; fetched: Fetched; first: Source | undefined}
 
-/** Of a workbook that is stored already the other sheets are read where it lies. */
+/** If the workbook is stored already, its other sheets are read from the stored file. */
 const add = (work: Reading, place: {org: string; importId: string}, {slot, fetched, first}: Added) => {
   const {slot: named, label, reader} = slot
   if (first && 'sheet' in reader && reader.sheet !== undefined)

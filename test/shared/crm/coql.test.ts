@@ -195,7 +195,7 @@ test('a CRM that takes fewer values at once is asked in shorter lists', async t 
   t.deepEqual(unaskable, [])
 })
 
-test('a field whose name is a reserved word of SQL is asked for in quotes', async t => {
+test('a field whose name is a reserved word of SQL is quoted in the query', async t => {
   const {place, connection} = t.context
   place.standIn.addField('example', 'Orders', {name: 'External', type: 'text', length: 40})
   place.standIn.create('example', 'Orders', [{Name: 'E', External: 'E-1'}])

@@ -26,7 +26,7 @@ test('an org has no more tasks running than it may, and other orgs have the rest
   t.deepEqual(started, ['a 1', 'b 1', 'a 2'])
 })
 
-test('an org with many tasks waits for those that were served longer ago', t => {
+test('the org that was served longest ago is next, however many tasks another org has', t => {
   const {add, startNext, release, started} = open(1, 1)
   for (const name of ['1', '2', '3']) add('a', name)
   startNext()

@@ -121,7 +121,7 @@ test('days of the month, of the week and both read as cron reads them', t => {
   }
 })
 
-test('an outage leaves the newest due time, and the count of those before it, whatever the clocks did meanwhile', t => {
+test('after an outage only the newest due time is left, with the count of the missed ones, also across a change to summer time', t => {
   const times = {cron: '30 2 * * *', timezone: 'Europe/Berlin'}
   const [due, now] = ['2026-03-28T01:30:00.000Z', '2026-03-29T01:00:00.000Z']
   t.deepEqual(catchUp(times, {due, now}), {newest: now, missed: 1, next: '2026-03-30T00:30:00.000Z'})
@@ -141,13 +141,13 @@ const refusals: [cron: string, timezone: string, says: RegExp][] = [
   ['0 0 * * *', 'Europe/Atlantis', /no time zone “Europe\/Atlantis”/],
   ['0 0 * * *', '+02:00', /no time zone/],
 ]
-test('what is no cron, or never fires, is refused, and says why', t => {
+test('an invalid cron expression or time zone, or a cron that never fires, is refused with the reason', t => {
   for (const [cron, timezone, says] of refusals) t.throws(() => assertTimes({cron, timezone}), {code: 'INVALID', message: says}, cron)
   for (const cron of ['*/5 * * * *', '0 0 29 2 *', '0 9 L * *', '0 9 * * MON#1', '0 9-17/2 * JAN-MAR MON-FRI', '55 23 * * *'])
     t.notThrows(() => assertTimes({cron, timezone: 'Europe/Berlin'}), cron)
 })
 
-test('two moments within five minutes make a cron frequent, over midnight too', t => {
+test('two due times less than five minutes apart make a cron frequent, also across midnight', t => {
   for (const cron of ['*/4 * * * *', '* * * * *', '0,3 9 * * 1', '58,0 0,23 * * *']) t.true(isFrequent(cron), cron)
   for (const cron of ['*/5 * * * *', '0 0 29 2 *', '55 23 * * *', '0,5 9 * * 1']) t.false(isFrequent(cron), cron)
 })

@@ -21,7 +21,7 @@ export type JournalEntry = {
   body: any
   status: number | null
   answer: any
-  /** `late`: done after its connection had ended; `repeated`: done, and another delivery of the request was answered. */
+  /** `late`: carried out after its connection had closed. `repeated`: carried out, but another delivery of the request got the answer. */
   outcome: 'answered' | 'dropped' | 'truncated' | 'unfinished' | 'late' | 'repeated'
   committed: boolean
   fault: {id: number; actions: string[]} | null

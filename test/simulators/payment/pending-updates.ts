@@ -37,7 +37,7 @@ export const waitForPayment = (
 export const isWaiting = (world: World, subscription: string, invoice: string): boolean =>
   world.store.get('~update', subscription)?.invoice === invoice
 
-/** A void invoice takes the update that waits for it with it. */
+/** Drops the subscription update that waits for this invoice to be paid. Called when the invoice is voided. */
 export const dropUpdateOf = (world: World, invoice: Thing) => {
   const subscription = world.store.all('subscription').find(({id}) => isWaiting(world, id, invoice.id))
   if (!subscription) return

@@ -131,7 +131,10 @@ const changeCard = (world: World, customer: string, token: string): Thing => {
   return card
 }
 
-/** In flexible mode the portal sets a date and not the flag. For mixed intervals the date is assumed to be the one the flag resolves to. */
+/**
+ * In flexible billing mode, the portal sets `cancel_at` and not `cancel_at_period_end`. For items of mixed intervals, we assume the date to which the
+ * flag resolves.
+ */
 const cancel = (world: World, subscription: Thing): Thing => {
   const isFlag = subscription.billing_mode.type === 'classic'
   const details = {...subscription.cancellation_details, reason: 'cancellation_requested'}

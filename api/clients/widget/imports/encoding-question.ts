@@ -21,7 +21,9 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
     await client.patch(inOrg(`/imports/${importId}/sources/${source.id}`), {reader})
     await again()
     say(
-      'encoding' in reader ? `${source.label} is read as ${nameOfEncoding(reader.encoding)}` : `The bytes in ${source.label} are accepted`,
+      'encoding' in reader
+        ? `${source.label} is read as ${nameOfEncoding(reader.encoding)}`
+        : `Unreadable characters in ${source.label} will be imported as �`,
     )
   })
   const open = source.problems.filter(isOfText)
@@ -36,7 +38,7 @@ export const EncodingQuestion = ({importId, source, again}: Props) => {
       ${
         may('operator')
           ? html`
-        ${candidates.length > 0 && html`<p>${isQuestion ? 'Choose the line in which the text looks right. The import cannot start before.' : 'If the file was saved in another encoding, choose it:'}</p>`}
+        ${candidates.length > 0 && html`<p>${isQuestion ? 'Choose the encoding in which the text looks right. The import cannot start until you choose one.' : 'If the file was saved in another encoding, choose it:'}</p>`}
         <div class="answers" role="group" aria-label="Encodings">
           ${candidates.slice(0, isAll ? candidates.length : mostShown).map(
             ({encoding, samples}) => html`

@@ -19,7 +19,7 @@ export const HeaderProposal = ({importId, source, again}: Props) => {
   const actions = may('operator') && html`<${Button} isBusy=${take.isBusy} onClick=${() => take.run()}>Use that row as the header<//>`
   return html`
     <${Notice} kind="warning" title="The first row looks like a title" actions=${actions}>
-      <p>The file is read from “${title}” on. A row below looks like the header: ${columns.slice(0, 8).join(', ')}${columns.length > 8 ? ' …' : ''}</p>
+      <p>The row “${title}” is used as the header. A row below looks more like the header: ${columns.slice(0, 8).join(', ')}${columns.length > 8 ? ' …' : ''}</p>
     <//>
     <${Problem} error=${take.error} title="The file is still read as before" />
   `

@@ -82,9 +82,9 @@ const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
     <${Button} kind="main" isBusy=${doing.isBusy} onClick=${() => doing.run()}>${preview.change !== 'now' ? 'Change at renewal' : due.amount > 0 ? 'Change and pay now' : 'Change plan'}<//>
   `
   return html`
-    <${Dialog} title="What the change comes to" onClose=${onClose} actions=${actions}>
+    <${Dialog} title="Review the plan change" onClose=${onClose} actions=${actions}>
       <p>${preview.change === 'now' && Date.parse(preview.effectiveAt) <= Date.now() ? 'It takes effect at once.' : `It takes effect ${at(preview.effectiveAt)}; nothing is charged now.`}</p>
-      ${preview.replaces && html`<${Notice}>It replaces the change that waits now.<//>`}
+      ${preview.replaces && html`<${Notice}>It replaces the pending change.<//>`}
       ${lines.length > 0 && html`<ul>${lines.map((line: Json) => html`<li>${line.description}: ${money(line.amount, due.currency)}${line.tax !== 0 && html` <span class="quiet">${line.taxIncluded ? 'incl.' : 'plus'} ${money(line.tax, due.currency)} tax</span>`}</li>`)}</ul>`}
       <p><strong>Due now: ${money(due.amount, due.currency)}</strong>${tax.amount !== 0 && `, of which ${money(tax.amount, tax.currency)} tax`}</p>
       ${next && html`<p>Next charge: ${money(next.amount, next.currency)} on ${onDay(next.at)}, before discounts and tax.</p>`}
@@ -93,13 +93,13 @@ const Preview = ({wanted, preview, again, onClose}: PreviewProps) => {
   `
 }
 
-/** The bank may want the payment confirmed at the provider's page: then the problem is a step to take. */
+/** If the bank wants the payment confirmed at the provider's page, shows a link to that page instead of an error. */
 const Confirm = ({error}: {error: unknown}) => {
   const confirmation = error instanceof ApiError ? error.body?.confirmation : null
   if (!confirmation) return html`<${Problem} error=${error} />`
   return html`
     <${Notice} kind="warning" title="Your bank wants this payment confirmed">
-      <p>Nothing is charged or changed before that. The page is open until ${at(confirmation.expiresAt)}.</p>
+      <p>Until you confirm it, nothing is charged and your plan does not change. The link expires ${at(confirmation.expiresAt)}.</p>
       <p><a href=${confirmation.url} target="_blank" rel="noopener">Confirm the payment</a></p>
     <//>
   `
@@ -108,8 +108,8 @@ const Confirm = ({error}: {error: unknown}) => {
 const TakeBack = ({again}: {again: () => void}) => {
   const doing = useDoing(async () => {
     await client.delete(inOrg('/billing/plan/pending'))
-    say('The waiting change is taken back')
+    say('The pending change is cancelled')
     again()
   })
-  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Take the waiting change back<//><${Problem} error=${doing.error} />`
+  return html`<${Button} isBusy=${doing.isBusy} onClick=${() => doing.run()}>Cancel the pending change<//><${Problem} error=${doing.error} />`
 }

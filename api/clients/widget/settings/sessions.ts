@@ -42,7 +42,7 @@ export const Sessions = () => {
       <${Shown} of=${sessions}>
         ${(list: SignIn[]) => html`
           <${Table} caption="Your sessions" columns=${columns} rows=${list} keyOf=${({id}: SignIn) => id} />
-          ${list.length > 1 && html`<${Button} onClick=${() => setEnding(true)}>End all others<//>`}
+          ${list.length > 1 && html`<${Button} onClick=${() => setEnding(true)}>End all other sessions<//>`}
         `}
       <//>
       ${
@@ -50,7 +50,7 @@ export const Sessions = () => {
         html`
           <${Confirm}
             title="End all other sessions?"
-            action="End all others"
+            action="End all other sessions"
             isDangerous
             onClose=${() => setEnding(false)}
             work=${async () => {

@@ -1,4 +1,4 @@
-/** The languages a CRM's labels come in, and Swedish. A word of several stands under each. */
+/** The languages of CRM labels, and Swedish. A word that several languages share is listed under each of them. */
 export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv'] as const
 export type Language = (typeof LANGUAGES)[number]
 
