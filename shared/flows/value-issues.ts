@@ -7,7 +7,7 @@ import type {Mapping} from './flow.ts'
 import {findChoice} from './picklist.ts'
 import {rulesOf} from './rules.ts'
 import {searchOf, USER_FIELDS} from './search.ts'
-import {CLEAR, convert, LINKS, USERS} from './value.ts'
+import {CLEAR, convert, isWritable, LINKS, USERS} from './value.ts'
 
 /** Line and column, from 1, where the place is one in an expression's own source. */
 export type Issue = {path: (string | number)[]; message: string; line?: number; column?: number}
@@ -19,17 +19,16 @@ export const issue = (path: Issue['path'], message: string): Issue => ({path, me
 export const valueIssues = (mapping: Mapping, field: DiscoveredField, place: Place): Issue[] => {
   if (mapping.mode === 'skip') return []
   if (!field.creatable || field.readOnly || COMPUTED.has(field.type)) return [issue(['field'], `${mapping.field} is read only`)]
-  if (UNSUPPORTED.has(field.type)) return [issue(['field'], `${mapping.field} is of type ${field.type}, which a column cannot fill`)]
+  if (!isWritable(field)) return [issue(['field'], `${mapping.field} is of type ${field.type}, which a column cannot fill`)]
   return [...modeIssues(mapping, field, place), ...formatIssues(mapping, field), ...picklistIssues(mapping, field)]
 }
 
 /** The CRM computes these; a write is ignored and still answered as done. Source: wire reference 4.3. */
 const COMPUTED = new Set(['formula', 'rollup_summary', 'autonumber'])
-const UNSUPPORTED = new Set(['subform', 'multiselectlookup', 'multiuserlookup', 'fileupload', 'imageupload', 'profileimage'])
 
 /** Whether a column can fill it at all. */
-export const isFillable = ({creatable, readOnly, type}: DiscoveredField): boolean =>
-  creatable && !readOnly && !COMPUTED.has(type) && !UNSUPPORTED.has(type)
+export const isFillable = (field: DiscoveredField): boolean =>
+  field.creatable && !field.readOnly && !COMPUTED.has(field.type) && isWritable(field)
 
 const modeIssues = (mapping: Mapping, field: DiscoveredField, place: Place): Issue[] => {
   const {mode, transform} = mapping
@@ -78,10 +77,13 @@ const targetIssues = (mapping: Mapping, field: DiscoveredField, {modules}: Place
   if (name === null) return [issue(['searchField'], `${target.apiName} has no naming field: say which field is searched`)]
   const searched = target.fields.find(({apiName}) => apiName === name)
   if (!searched) return [issue(['searchField'], `${target.apiName} has no field ${name}`)]
-  return UNSEARCHABLE.has(searched.type) ? [issue(['searchField'], `${name} is of type ${searched.type}, which cannot be searched`)] : []
+  return UNSEARCHABLE.has(searched.type) || !isSearchable(searched)
+    ? [issue(['searchField'], `${name} is of type ${searched.type}, which cannot be searched`)]
+    : []
 }
 
-const UNSEARCHABLE = new Set([...UNSUPPORTED, 'textarea', 'multiselectpicklist', 'boolean'])
+const UNSEARCHABLE = new Set(['textarea', 'richtext', 'richtextarea', 'multiselectpicklist', 'boolean'])
+const isSearchable = (field: DiscoveredField) => COMPUTED.has(field.type) || isWritable(field)
 
 const formatIssues = ({format, zone}: Mapping, {apiName, type}: DiscoveredField): Issue[] => {
   const isDate = type === 'date' || type === 'datetime'

@@ -1,3 +1,4 @@
+import type {DiscoveredField} from '../crm/discovered.ts'
 import {type Conversion, type Converted, type FieldShape, invalid, type Refused, type Rules, taken, tooLong} from './converted.ts'
 import {convertDate, convertMoment, convertTime} from './dates.ts'
 import {isRounded, keepsDigits, numberIn, roundTo} from './numbers.ts'
@@ -143,4 +144,17 @@ const CONVERSIONS: Record<string, Conversion> = {
   lookup: convertLink,
   ownerlookup: convertLink,
   userlookup: convertLink,
+}
+
+const TEXTS = ['text', 'textarea', 'richtext', 'richtextarea', 'phone']
+
+/**
+ * Whether a value of a column can be sent in the shape that the field takes. A type that is not known here is read-only, and so is a text that
+ * the CRM takes as a list or an object, such as `Tag`. Source: the types in the vendor's SDK, lib/utils/util/utility.js.
+ */
+export const isWritable = ({type, jsonType, lookup}: Pick<DiscoveredField, 'type' | 'jsonType' | 'lookup'>): boolean => {
+  if (!TEXTS.includes(type) && !Object.hasOwn(CONVERSIONS, type)) return false
+  if (jsonType === 'jsonarray') return type === 'multiselectpicklist'
+  // `What_Id` links to any of several modules, and takes the module beside the id.
+  return jsonType === 'jsonobject' ? LINKS.has(type) && lookup?.module !== 'se_module' : true
 }

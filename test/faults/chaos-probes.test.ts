@@ -112,8 +112,8 @@ probe('two creates of a row unanswered, one record seen: the row says that the o
     switches: {coqlLagSeconds: 1_000},
     meanwhile: async () => {
       first = await until(made, ids => ids.length === 20)
-      // Both halves are sent again, or the run has ended without.
-      await Promise.race([until(made, ids => ids.length === 40), isOver(lane)])
+      // One row is sent again, to prove a search, or the run has ended without.
+      await Promise.race([until(made, ids => ids.length > 20), isOver(lane)])
       here.crm.catchUp(lane.key, 'Leads', first)
     },
   })

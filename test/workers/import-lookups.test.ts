@@ -35,14 +35,21 @@ const contactsNamed = (prefix: string) =>
   here.crm.records('example', 'Contacts').filter(({Last_Name}) => String(Last_Name).startsWith(prefix)) as any[]
 const linkOf = (name: string) => contactsNamed(name)[0]?.Account_Name?.id ?? contactsNamed(name)[0]?.Account_Name ?? null
 
-/** Values that the CRM was asked for, query by query. */
-const asked = (module = 'Accounts') =>
-  here.crm
+/** Values that the CRM was asked for, query by query. A query that found nothing and was asked again with a control counts once. */
+const asked = (module = 'Accounts') => {
+  const lists = here.crm
     .journal()
     .filter(({path}) => path === '/crm/v8/coql')
     .map(({body}) => String(body.select_query))
     .filter(query => query.includes(`from ${module} `))
-    .map(query => [...query.matchAll(/'((?:[^']|'')*)'/g)].map(([, value]) => value!))
+    .flatMap(query => {
+      const [, list] = / in \(((?:'(?:[^']|'')*',?)+)\)/.exec(query) ?? []
+      return list === undefined ? [] : [{list, hasControl: query.includes(') or ')}]
+    })
+  return lists
+    .filter(({list, hasControl}, at) => hasControl || !lists.slice(at + 1).some(one => one.hasControl && one.list === list))
+    .map(({list}) => [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, value]) => value!))
+}
 
 const run = async (csv: string, flow: object | object[]) => {
   await standing.start()

@@ -41,8 +41,6 @@ type Pass = {
 
 type Room = Pass & {waiting: Map<Row, number>; steps: number; alone<T>(work: () => Promise<T>): Promise<T>}
 
-const longestBetweenLooksMs = 30_000
-
 /**
  * If nothing unique went with a create, sending it again may make a second record. So the CRM is searched for an equal record that our
  * user made meanwhile: such a record is the row's. The search begins once the CRM cannot execute the request any more. It proves that there is
@@ -105,7 +103,8 @@ const settleBatch = async (room: Room, rows: Row[]) => {
   const {ctx} = room
   const graceMs = (lagSecondsOf(ctx) + 3 * spareSecondsOf(ctx)) * 1000
   let until = performance.now() + answerSecondsOf(ctx) * 1000 + graceMs
-  let betweenMs = spareSecondsOf(ctx) * 1000
+  const spareMs = spareSecondsOf(ctx) * 1000
+  let betweenMs = spareMs
   let canSendFirst = true
   for (let open = rows; open.length > 0; ) {
     const isInTime = await waitUntilDue(room, open, until)
@@ -117,11 +116,12 @@ const settleBatch = async (room: Room, rows: Row[]) => {
     if (open.length === 0) return
     if (isFirst) {
       canSendFirst = false
+      betweenMs = spareMs
       until = performance.now() + answerSecondsOf(ctx) * 1000 + graceMs
     }
     const overInMs = await untilOver(room, open)
     await wait(room, overInMs > 1 ? Math.min(betweenMs, overInMs) : betweenMs)
-    betweenMs = Math.min(betweenMs * 2, longestBetweenLooksMs)
+    betweenMs = Math.min(betweenMs * 2, 3 * spareMs)
   }
 }
 

@@ -33,18 +33,28 @@ export type Field = {
   creatable: boolean
   readOnly: boolean
   picklist: Option[]
+  jsonType: string | null
   lookup: {module: string} | null
   subform: {module: string} | null
   annotation: {description?: string; excluded?: boolean; defaultMapping?: Partial<Mapping>} | null
 }
 
 const computed = ['formula', 'rollup_summary', 'autonumber']
-const unsupported = ['subform', 'multiselectlookup', 'multiuserlookup', 'fileupload', 'imageupload', 'profileimage']
+const texts = ['text', 'textarea', 'richtext', 'richtextarea', 'phone', 'email', 'website', 'picklist', 'date', 'datetime', 'time']
+const numbers = ['integer', 'bigint', 'long', 'double', 'percent', 'currency', 'boolean']
 const userTypes = ['ownerlookup', 'userlookup']
 
 /** Whether a mapping may write it at all. */
-export const isFillable = ({creatable, readOnly, type}: Field): boolean =>
-  creatable && !readOnly && !computed.includes(type) && !unsupported.includes(type)
+export const isFillable = (field: Field): boolean =>
+  field.creatable && !field.readOnly && !computed.includes(field.type) && isWritable(field)
+
+/** Whether the import knows in which shape the CRM takes the field. The API decides the same when it checks a flow. */
+const isWritable = ({type, jsonType, lookup}: Field): boolean => {
+  if (type === 'multiselectpicklist') return true
+  if (jsonType === 'jsonarray') return false
+  if (type === 'lookup' || userTypes.includes(type)) return lookup?.module !== 'se_module'
+  return jsonType !== 'jsonobject' && (texts.includes(type) || numbers.includes(type))
+}
 export const isUserLink = ({type}: Field): boolean => userTypes.includes(type)
 export const isLink = (field: Field): boolean => field.type === 'lookup' || isUserLink(field)
 export const isPicklist = ({type}: Field): boolean => type === 'picklist' || type === 'multiselectpicklist'
