@@ -61,7 +61,11 @@ export const openDesk = (ctx: Context, track: Track, lowWater: number): Desk => 
     follow: work => begin(desk, work),
     leave: row => desk.window.leave(row.number),
     end: rows => free(desk, rows),
-    again: rows => sendAgain(desk, rows),
+    again: rows => {
+      sendAgain(desk, rows)
+      // A part-filled batch leaves although other rows of the same step wait on.
+      desk.change.happened()
+    },
   })
   const desk: Desk = {
     ...{ctx, track, window: openWindow(lowWater), holds: openHolds(), filling: {create: [], update: []}},
