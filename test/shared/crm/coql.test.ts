@@ -205,6 +205,7 @@ test('a field whose name is a reserved word of SQL is quoted in the query', asyn
 
 test('a query that is not answered fails as a whole', async t => {
   const {place, connection} = t.context
+  make(place, count(120).map(String))
   place.standIn.faults.add({match: {path: '/crm/v8/coql', nth: 2}, action: 'dropAfter'})
   await t.throwsAsync(byCode(connection, count(120).map(String)), {name: 'CrmError', message: 'The CRM did not answer'})
   // A query of before may still be on its way.

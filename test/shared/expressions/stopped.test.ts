@@ -57,7 +57,7 @@ const starving = `
 
 test('a row that was given no processor is not certain to be to blame', async t => {
   const busy = () => spawn(process.execPath, ['-e', 'console.log("on"); for (;;) {}'], {stdio: ['ignore', 'pipe', 'inherit']})
-  const others = Array.from({length: availableParallelism() * 2}, busy)
+  const others = Array.from({length: availableParallelism() * 4}, busy)
   t.teardown(() => others.map(each => each.kill('SIGKILL')))
   await Promise.all(others.map(({stdout}) => once(stdout, 'data')))
   const {stdout} = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', starving], {timeout: 60_000})
