@@ -47,8 +47,21 @@ const longCells = async () => {
 const costly = `name\n${`${'ab'.repeat(15_000)}\n`.repeat(30)}`
 const costlyCleaning = [{step: 'replace', find: '(a|b|ab)*c', with: '', regex: true}]
 
+/** Milliseconds on the machine that this was written on. A slower one has as much more as it takes longer for the same work. */
 const mostMs = 50
 const tries = 3
+
+/** How many times as long as there this machine takes to read some JSON, 1 at least. */
+const slowness = () => {
+  const text = JSON.stringify(Array.from({length: 20_000}, (_, at) => ({at, name: `column ${at}`})))
+  const times = Array.from({length: 5}, () => {
+    const before = process.threadCpuUsage()
+    for (let read = 0; read < 5; read++) JSON.parse(text)
+    const {user, system} = process.threadCpuUsage(before)
+    return (user + system) / 1000
+  })
+  return Math.max(1, Math.min(...times) / 30)
+}
 
 /** The longest turn of each try: a garbage collection may fall into one of them. */
 const turnsOf = async (act: () => Promise<unknown>) => {
@@ -98,8 +111,9 @@ const cases: Record<string, () => Promise<() => Promise<unknown>>> = {
 for (const [title, prepare] of Object.entries(cases))
   test.serial(`the API's main thread has no turn longer than ${mostMs} ms while ${title}`, async t => {
     const turns = await turnsOf(await prepare())
-    t.log(turns.map(turn => turn.toFixed(1)).join(', '))
-    t.true(Math.min(...turns) <= mostMs, `${turns}`)
+    const limit = mostMs * slowness()
+    t.log(`${turns.map(turn => turn.toFixed(1)).join(', ')} of ${limit.toFixed(1)}`)
+    t.true(Math.min(...turns) <= limit, `${turns}`)
   })
 
 test.serial('a file that takes too long is refused, as are requests beyond the queue, and other orgs are served meanwhile', async t => {

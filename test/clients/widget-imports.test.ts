@@ -25,18 +25,8 @@ import {Flow as ServerFlow} from '../../shared/flows/flow.ts'
 import {Cleaning} from '../../shared/imports/cleaning.ts'
 
 const usual: Field = {
-  ...{
-    apiName: '',
-    label: '',
-    type: 'text',
-    jsonType: 'string',
-    length: null,
-    required: false,
-    unique: null,
-    creatable: true,
-    readOnly: false,
-  },
-  ...{picklist: [], lookup: null, subform: null, annotation: null},
+  ...{apiName: '', label: '', type: 'text', jsonType: 'string', length: null, required: false, unique: null},
+  ...{creatable: true, readOnly: false, picklist: [], lookup: null, subform: null, annotation: null},
 }
 const field = (apiName: string, more: Partial<Field> = {}): Field => ({...usual, apiName, label: apiName, ...more})
 const fields = [
