@@ -53,7 +53,12 @@ const openLane = async (here: Deployment, n: number): Promise<Lane> => {
       {email: other, firstName: 'Other', ...person},
     ],
   })
-  return {here, key, org: await openOrg(here, user), other}
+  const org = await openOrg(here, user)
+  // Where much is going on, a read may take longer than the short time-out of these calls.
+  const isRead = async () => Boolean((await org.call('GET', `/orgs/${org.org}/discovery/latest`)).body.discovery)
+  for (let tried = 1; tried < 5 && !(await isRead()); tried++)
+    await ok(org.call('POST', `/orgs/${org.org}/discovery/run`, {connectorId: org.connector}, {prefer: 'wait=30'}), 200)
+  return {here, key, org, other}
 }
 
 export type Cell = {file: ChaosFile; fault: ChaosFault; seed: number}

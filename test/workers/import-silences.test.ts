@@ -41,6 +41,15 @@ const openLane = ({user, company, org}: Lane) => {
     ...{user, org, importRows},
     /** `nth` begins with that request of the user's. */
     lose: (action: unknown, {nth = 1, times = 1} = {}) => here.crm.faults.add({match: {...match, nth}, times, action: action as never}),
+    /** Nothing can be looked for until they are released. */
+    holdQueries: () => {
+      const action = {type: 'hold', when: 'before'} as const
+      const fault = here.crm.faults.add({match: {...match, path: '/crm/v8/coql'}, times: 1_000, action})
+      return () => {
+        here.crm.faults.remove(fault)
+        here.crm.release()
+      }
+    },
     retry: async (path: string, retryOf: string) => {
       const {run: begun} = await ok(org.call('POST', `${path}/runs`, {retryOf}), 202)
       return untilEnded(org.call, `${path}/runs/${begun.id}`)
@@ -156,13 +165,15 @@ test.serial(
 inLane(
   lanes.zoe,
   'cancelled while rows are looked for: they stay open, are not looked for by other values, and a retry with theirs finds the records',
-  async (t, {org, lose, mine, retry}) => {
+  async (t, {org, lose, mine, retry, holdQueries}) => {
     lose('dropAfter')
+    const releaseQueries = holdQueries()
     const {path, source} = await prepareImport(org, {csv: accountRows(30, 'P-'), flow})
     const {run} = await ok(org.call('POST', `${path}/runs`, {}), 202)
     await untilRun(org.call, `${path}/runs/${run.id}`, ({counts}) => counts.Accounts?.unanswered === 30)
     await ok(org.call('POST', `${path}/runs/${run.id}/cancel`), 200)
     const first = await untilEnded(org.call, `${path}/runs/${run.id}`)
+    releaseQueries()
     const {outcomes: left} = await assertAccounted(here, {org, path, run: first, rows: 30})
     t.deepEqual(left, {unanswered: 30})
     const setFields = (fields: object[]) => ok(org.call('PUT', `${path}/flows`, [{id: 'f', sourceId: source.id, ...flow, fields}]), 200)
